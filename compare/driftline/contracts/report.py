@@ -1,0 +1,249 @@
+"""What readers get: the run report (design section 9) and the fuller view behind page and Markdown.
+
+`RunReport` is the public JSON. `RunView` holds everything a page or a Markdown report shows; both come from the same
+judgement (driftline.judge), so they can never disagree.
+"""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from driftline.contracts.base import Contract, Sha, Share
+from driftline.contracts.words import (
+    Arm, CaseKind, Confirmed, Engine, JobKind, JobState, KernelCheckResult, Metric, Mode, RunState, Verdict,
+)  # fmt: skip
+
+
+class Comparison(Contract):
+    """One cell: two evaluations, question by question, under one metric and filter. Scores are fractions or nats a token."""
+
+    task: str
+    metric: Metric
+    filter: str = Field(description="strict-match, flexible-extract; 'teacher-forced' for logprob")
+    n: int = Field(ge=0)
+    base: float | None
+    head: float | None
+    lost: int | None = Field(description="right in base, wrong in head; null for logprob")
+    gained: int | None
+    p_value: float | None
+    p_adjusted: float | None
+    interval: tuple[float, float] | None = Field(description="of head - base; 90 %")
+    smallest_visible_drop: float | None
+    verdict: Verdict
+
+
+class LaneReport(Contract):
+    name: str
+    engine: Engine
+    mode: Mode
+    backend: str
+    verdict: Verdict
+    confirmed: Confirmed
+    unstable: bool
+    comparisons: list[Comparison]
+
+
+class KernelCheckReport(Contract):
+    result: KernelCheckResult
+    failed_cases: list[str]
+
+
+class RunReport(Contract):
+    name: str
+    base: Sha
+    head: Sha
+    verdict: Verdict
+    kernel_check: KernelCheckReport
+    lanes: list[LaneReport]
+
+
+class ArmScore(Contract):
+    """One row of lm-eval's own table, for one arm."""
+
+    arm: Arm
+    task: str
+    version: str
+    filter: str
+    n_shot: int
+    metric: str
+    value: float
+    stderr: float | None
+
+
+class ArmHealth(Contract):
+    """What the model said and what it did not, for one arm of a lane."""
+
+    arm: Arm
+    questions: int
+    missing: int
+    duplicates: int
+    left_truncated: int
+    mean_mismatch: bool = Field(description="driftline's recomputed mean differs from lm-eval's")
+    length_stops: int
+    invalid: dict[str, int] = Field(description="filter -> answers from which nothing was extracted")
+    attempts: int
+    reused_from: UUID | None = Field(None, description="run whose evaluation this arm reuses as a baseline")
+    failure: str | None = Field(None, description="reason code and message if this arm could not be evaluated")
+
+
+class Divergence(Contract):
+    """How far the arms part below the score."""
+
+    questions: int
+    moved_questions: int = Field(description="questions with any teacher-forced token moved by more than 1e-3 nats")
+    largest_move: float
+    text_diverged: int
+    first_divergent_token: int | None = Field(None, description="median index of the first teacher-forced token that moved")
+
+
+class NoiseFloor(Contract):
+    """Flip and divergence rates between evaluations of one and the same commit on one lane."""
+
+    pairs: int
+    questions: int
+    flips: int
+    text_diverged: int
+    bit_identical: bool
+    unstable: bool
+
+
+class KeyDifference(Contract):
+    field: str
+    base: str | None
+    head: str | None
+    blocks: bool
+
+
+class LaneView(Contract):
+    """A lane on the page. `verdict` is None while an arm is still to come."""
+
+    name: str
+    model: str
+    engine: Engine
+    mode: Mode
+    mode_label: str = Field(description="e.g. 'V0 (hf: whole prompt)'; never a bare V0 for engine hf")
+    backend: str
+    task: str
+    verdict: Verdict | None
+    broken: bool = False
+    unsupported: str | None = None
+    confirmed: Confirmed
+    unstable: bool
+    reasons: list[str] = Field(description="sentences, most important first")
+    comparisons: list[Comparison]
+    scores: list[ArmScore]
+    health: list[ArmHealth]
+    divergence: Divergence | None
+    noise: NoiseFloor | None
+    key_differences: list[KeyDifference]
+    changed_answers: int | None
+
+
+class CaseView(Contract):
+    """One kernel check case, both arms side by side."""
+
+    name: str
+    kind: CaseKind
+    backend: str
+    tolerance: float
+    base_passed: bool | None
+    head_passed: bool | None
+    base_error: float | None
+    head_error: float | None
+    ratio: float | None = Field(None, description="head error / base error, where both are known and base's is not 0")
+    config: str
+    message: str
+
+
+class KernelCheckView(Contract):
+    result: KernelCheckResult
+    reason: str = ""
+    device: str | None = None
+    failed_cases: list[str]
+    cases: list[CaseView]
+
+
+class BuildView(Contract):
+    """One kernel x config x architecture, both arms side by side. None where that arm did not compile or does not have it."""
+
+    kernel: str
+    config: str
+    arch: str
+    base_registers: int | None
+    head_registers: int | None
+    base_spills: int | None
+    head_spills: int | None
+    base_shared_memory: int | None
+    head_shared_memory: int | None
+    base_error: str = ""
+    head_error: str = ""
+
+
+class JobView(Contract):
+    job_id: UUID
+    kind: JobKind
+    arm: Arm
+    lane: str | None
+    state: JobState
+    attempts: int
+    phase: str | None = None
+    done: int | None = None
+    total: int | None = None
+    message: str = ""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+
+class EventView(Contract):
+    at: datetime
+    kind: str
+    message: str
+
+
+class Headline(Contract):
+    """The verdict in a sentence and the colour of the check run."""
+
+    color: Literal["green", "red", "neutral", "grey"]
+    sentence: str
+
+
+class RunView(Contract):
+    """Everything page and Markdown show of one run."""
+
+    run_id: UUID
+    name: str
+    repository: str
+    base: Sha
+    head: Sha
+    base_subject: str
+    head_subject: str
+    state: RunState
+    created_at: datetime
+    finished_at: datetime | None
+    margin: Share
+    method_version: str
+    inputs_hash: str
+    verdict: Verdict | None
+    headline: Headline
+    kernel_check: KernelCheckView
+    lanes: list[LaneView]
+    builds: list[BuildView]
+    jobs: list[JobView]
+    events: list[EventView]
+
+
+class ChangedSample(Contract):
+    """One question whose response or correctness differs between arms."""
+
+    lane: str
+    doc_id: int
+    question: str
+    target: str
+    base_response: str
+    head_response: str
+    base_right: dict[str, bool]
+    head_right: dict[str, bool]
+    first_different_word: int | None
+    logprob_move: float | None = Field(description="largest move of one teacher-forced token, nats")

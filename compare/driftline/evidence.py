@@ -1,0 +1,100 @@
+"""What a judgement is made from: plain values, as the service reads them from PostgreSQL or a file. No clock, no I/O."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from driftline.contracts.channel import Case, CheckSummary, KernelBuild, Scores
+from driftline.contracts.lane import Lane
+from driftline.contracts.report import EventView, JobView, NoiseFloor
+from driftline.contracts.words import Arm, FailureKind, RunState
+
+
+@dataclass(frozen=True, slots=True)
+class SampleEvidence:
+    """One question's outcome in one evaluation, as stored."""
+
+    doc_id: int
+    rank: int
+    doc_hash: str
+    prompt_hash: str
+    target_hash: str
+    question: str
+    target: str
+    response: str
+    finish_reason: str
+    prompt_tokens: int
+    response_tokens: int
+    left_truncated: bool = False
+    logprobs: bytes | None = None
+    """little-endian float32, nats; prompt tokens first, then those of the gold answer"""
+    scored_prompt_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationEvidence:
+    """All samples of one arm on one lane."""
+
+    samples: tuple[SampleEvidence, ...]
+    expected_doc_ids: tuple[int, ...]
+    scores: Scores | None
+    must_match: dict[str, str]
+    recorded: dict[str, str]
+    attempts: int = 1
+    reused_from: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ArmFailure:
+    """An arm that gave no evidence, and why."""
+
+    kind: FailureKind
+    reason: str
+    message: str
+    attempts: int = 1
+    same_worker_as_base: bool = False
+    """base succeeded on the same worker and environment, so the fault is the commit's"""
+
+
+ArmEvidence = EvaluationEvidence | ArmFailure | None
+"""None: not there yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneEvidence:
+    lane: Lane
+    base: ArmEvidence
+    head: ArmEvidence
+    identical: str | None = None
+    """why both arms are byte for byte the same, if they are: then nothing was run"""
+    unreachable: str | None = None
+    """why no changed file can reach this lane's backend, if so"""
+    noise: NoiseFloor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckEvidence:
+    summary: CheckSummary | None
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvidence:
+    """One run: head against base on a set of lanes."""
+
+    run_id: UUID
+    name: str
+    repository: str
+    base_sha: str
+    head_sha: str
+    base_subject: str
+    head_subject: str
+    state: RunState
+    created_at: datetime
+    finished_at: datetime | None
+    margin: float
+    lanes: tuple[LaneEvidence, ...]
+    checks: dict[Arm, CheckEvidence | ArmFailure | None] = field(default_factory=dict)
+    builds: dict[Arm, tuple[KernelBuild, ...] | ArmFailure | None] = field(default_factory=dict)
+    jobs: tuple[JobView, ...] = ()
+    events: tuple[EventView, ...] = ()
