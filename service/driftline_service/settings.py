@@ -1,0 +1,77 @@
+"""Everything a process of the service is told from outside. Nothing else reads the environment."""
+
+from os import environ
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+ENVIRONMENT_PREFIX = "DRIFTLINE_"
+
+SECRETS = ("database_url", "broker_url", "admin_token")
+"""May come from a file instead, named by `<setting>_file`: a file is not shown by `docker inspect`."""
+
+MEGABYTE = 1 << 20
+
+
+class Settings(BaseSettings):
+    """One process's settings, from environment variables `DRIFTLINE_…` or keyword arguments.
+
+    Raises:
+        pydantic.ValidationError: if a setting is missing or wrong, or a secret's file cannot be read.
+    """
+
+    model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, frozen=True, extra="ignore")
+
+    database_url: SecretStr = Field(description="SQLAlchemy URL, e.g. postgresql+psycopg://driftline@db/driftline")
+    broker_url: SecretStr = Field(description="redis://… or filesystem:///absolute/folder")
+    data_dir: Path = Field(description="Folder of mirrors and, embedded, of the database")
+    config_path: Path = Field(Path("driftline.toml"), description="The lanes")
+    assets_root: Path = Field(Path(), description="Folder below which driftline.toml's files are")
+
+    admin_token: SecretStr | None = Field(None, description="The bearer token that may write")
+    admin_token_sha256: str | None = Field(None, pattern=r"^[0-9a-f]{64}$", description="Its sha256, instead of itself")
+
+    bind_host: str = "127.0.0.1"
+    bind_port: int = Field(8642, ge=0, le=65535)
+    public_url: str = Field("http://127.0.0.1:8642", description="How readers reach the service; links start with it")
+    allowed_hosts: tuple[str, ...] = Field((), description="Host names besides public_url's that requests may name")
+    allow_local_repositories: bool = Field(default=False, description="May a run name a repository on this disk?")
+
+    lease_seconds: int = Field(60, ge=5, description="An attempt unheard of for so long is lost")
+    reconcile_seconds: float = Field(1.0, gt=0, description="Pause between two looks of the reconciler")
+    max_body_bytes: int = Field(MEGABYTE, ge=1024, description="Largest request body of the public API")
+    max_worker_body_bytes: int = Field(64 * MEGABYTE, ge=MEGABYTE, description="Largest batch a worker may report")
+    log_format: Literal["json", "console"] = "json"
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    embedded: bool = Field(default=False, description="Set by the embedded supervisor; pages say so")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_secret_files(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return _with_secrets_from_files(values)
+
+    @model_validator(mode="after")
+    def _one_admin_token(self) -> Self:
+        if self.admin_token is not None and self.admin_token_sha256 is not None:
+            raise ValueError("give the admin token or its sha256, not both")
+        return self
+
+    @property
+    def mirrors_dir(self) -> Path:
+        return self.data_dir / "mirrors"
+
+
+def _with_secrets_from_files(values: dict[str, Any]) -> dict[str, Any]:
+    read: dict[str, Any] = dict(values)
+    for secret in SECRETS:
+        name = f"{secret}_file"
+        path = read.pop(name, None) or environ.get(f"{ENVIRONMENT_PREFIX}{name.upper()}")
+        if path is None:
+            continue
+        try:
+            read[secret] = Path(path).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise ValueError(f"{name} {path} cannot be read: {error.strerror}") from error
+    return read
