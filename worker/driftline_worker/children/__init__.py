@@ -1,0 +1,1 @@
+"""Programs that a sandbox runs by path in the eval environment; the worker never imports them."""
