@@ -35,6 +35,7 @@ class Settings(BaseSettings):
 
     bind_host: str = "127.0.0.1"
     bind_port: int = Field(8642, ge=0, le=65535)
+    listen_fd: int | None = Field(None, ge=3, description="A listening socket passed in, instead of host and port")
     public_url: str = Field("http://127.0.0.1:8642", description="How readers reach the service; links start with it")
     allowed_hosts: tuple[str, ...] = Field((), description="Host names besides public_url's that requests may name")
     allow_local_repositories: bool = Field(default=False, description="May a run name a repository on this disk?")

@@ -1,0 +1,121 @@
+"""The client of one Driftline server: finds it, speaks HTTP, turns problems into CommandError."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from driftline.cli.failure import CommandError
+
+TIMEOUT_SECONDS = 60.0
+"""Submitting fetches the repository, which may take a while."""
+
+SHORTEST_PREFIX = 4
+Parameters = Mapping[str, str | int | bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where a server is and what it lets us do."""
+
+    url: str
+    token: str | None
+
+    def get(self, path: str, **parameters: str | int | bool) -> Any:
+        """JSON of a GET."""
+        return self._json("GET", path, parameters=parameters)
+
+    def get_text(self, path: str, **parameters: str | int | bool) -> str:
+        return self._send("GET", path, parameters=parameters)
+
+    def post(self, path: str, body: Mapping[str, Any], *, headers: Mapping[str, str] | None = None) -> Any:
+        """JSON of a POST, with the admin token."""
+        return self._json("POST", path, body=body, headers=headers)
+
+    def run_id(self, given: str) -> str:
+        """The full id of a run named by id, by an unambiguous beginning, or as `latest`.
+
+        Raises:
+            CommandError: if no run, or more than one, is meant.
+        """
+        if len(given) == 36:
+            return given
+        found = self.get("/api/v1/runs", limit=200)["runs"]
+        if given == "latest" and found:
+            return str(found[0]["run_id"])
+        fitting = [
+            run["run_id"] for run in found if len(given) >= SHORTEST_PREFIX and run["run_id"].startswith(given.lower())
+        ]
+        if len(fitting) != 1:
+            what = "no run" if not fitting else f"{len(fitting)} runs"
+            raise CommandError(f"{what} called {given!r}; `driftline runs` lists them")
+        return str(fitting[0])
+
+    @contextmanager
+    def stream(self, path: str, *, last_event_id: str | None) -> Iterator[Iterator[str]]:
+        """The lines of an event stream."""
+        import httpx
+
+        headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_event_id} if last_event_id else {})
+        with httpx.stream("GET", f"{self.url}{path}", headers=headers, timeout=TIMEOUT_SECONDS) as answer:
+            if answer.is_error:
+                answer.read()
+                raise CommandError(_problem(answer.text, answer.status_code))
+            yield answer.iter_lines()
+
+    def _json(self, method: str, path: str, **more: Any) -> Any:
+        return json.loads(self._send(method, path, **more))
+
+    def _send(
+        self, method: str, path: str, *, parameters: Parameters | None = None, body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> str:  # fmt: skip
+        import httpx
+
+        sent = dict(headers or {}) | ({"Authorization": f"Bearer {self.token}"} if self.token else {})
+        try:
+            answer = httpx.request(
+                method, f"{self.url}{path}", params=parameters, json=body, headers=sent, timeout=TIMEOUT_SECONDS
+            )
+        except httpx.TransportError as error:
+            raise CommandError(
+                f"no answer from {self.url} ({error}); is it running? `driftline serve` starts one"
+            ) from error
+        if answer.is_error:
+            raise CommandError(_problem(answer.text, answer.status_code))
+        return answer.text
+
+
+def find(data_dir: Path, url: str | None, token: str | None) -> Server:
+    """The server named by --server, else the one that serves the data folder.
+
+    Raises:
+        CommandError: if there is none.
+    """
+    if url is not None:
+        return Server(url.rstrip("/"), token)
+    place = data_dir / "server.json"
+    try:
+        found = json.loads(place.read_text(encoding="utf-8"))
+        return Server(str(found["url"]), token or Path(found["token_file"]).read_text(encoding="ascii").strip())
+    except FileNotFoundError as error:
+        raise CommandError(
+            f"no server runs on data folder {data_dir} ({error.filename} is missing); start one with "
+            f"`driftline serve --data-dir {data_dir}`, or name one with --server"
+        ) from error
+    except PermissionError as error:
+        raise CommandError(
+            f"{error.filename} belongs to another user; ask for the token and use --server and --token"
+        ) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise CommandError(f"{place} is damaged; stop the server, remove the file and start it again") from error
+
+
+def _problem(text: str, status: int) -> str:
+    try:
+        problem = json.loads(text)
+        return f"{problem['detail']} ({problem['reason']})"
+    except (ValueError, KeyError, TypeError):
+        return f"the server answered {status}: {text[:200].strip() or 'nothing'}"

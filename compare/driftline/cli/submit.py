@@ -1,0 +1,74 @@
+"""`driftline submit`: asks for a run, and with --watch stays until it is judged."""
+
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+
+from driftline.cli import server
+from driftline.cli.failure import CommandError
+from driftline.cli.options import DEFAULT_DATA_DIR, DataDir, ServerUrl, Token
+
+
+def submit(
+    repo: Annotated[str, typer.Option(help="URL of a git repository, or a folder on this machine.")],
+    head: Annotated[str, typer.Option(help="The commit to judge: SHA, branch or tag.")],
+    base: Annotated[str | None, typer.Option(help="Against which; default: where head left the main branch.")] = None,
+    lane: Annotated[
+        list[str] | None, typer.Option(help="A lane, may be repeated; default: the configured ones.")
+    ] = None,
+    questions: Annotated[int | None, typer.Option(min=1, help="Ask fewer questions than the lane does.")] = None,
+    margin: Annotated[
+        float | None, typer.Option(help="Largest drop that counts as none, a fraction; default 0.025.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="What to call the run.")] = None,
+    measure_noise: Annotated[
+        bool, typer.Option("--measure-noise", help="base = head, both evaluated: an A/A run.")
+    ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show progress, then the report; the exit code is the verdict.")
+    ] = False,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    server_url: ServerUrl = None,
+    token: Token = None,
+) -> int:
+    """Ask whether a commit moved the accuracy.
+
+    Prints the run's page. Exit codes with --watch: 0 no drift seen, 2 regressed or kernel check failed,
+    3 not comparable or not finished, 1 bad input.
+
+    Examples:
+
+      driftline submit --repo . --head HEAD --watch
+
+      driftline submit --repo https://github.com/me/kernels --head my-branch --lane "canary V1" --questions 100
+
+      driftline submit --repo . --head main --measure-noise
+    """
+    found = server.find(data_dir, server_url, token)
+    if base is not None and measure_noise:
+        raise CommandError("--measure-noise compares head with itself; leave --base out")
+    body: dict[str, Any] = {"repo": _absolute(repo), "head": head, "measure_noise": measure_noise}
+    body |= {"base": base} if base is not None else {}
+    body |= {"lanes": lane} if lane else {}
+    body |= {"questions": questions} if questions is not None else {}
+    body |= {"margin": margin} if margin is not None else {}
+    body |= {"name": name} if name is not None else {}
+    run = found.post("/api/v1/runs", body)
+    typer.echo(f"run {run['run_id']}\n{run['url']}")
+    if not watch:
+        return 0
+    from driftline.cli.watch import watch_run
+
+    return watch_run(found, str(run["run_id"]))
+
+
+def _absolute(repo: str) -> str:
+    """A folder is named from here, but read by a server that is elsewhere."""
+    if urlsplit(repo).scheme or ("@" in repo and ":" in repo):
+        return repo
+    path = Path(repo).expanduser()
+    if not path.exists():
+        raise CommandError(f"--repo {repo}: no such folder, and not a URL")
+    return str(path.resolve())

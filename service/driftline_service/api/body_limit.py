@@ -1,0 +1,66 @@
+"""Caps on request bodies, by path, before anything reads them."""
+
+import json
+from dataclasses import dataclass
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from driftline_service.api import problems
+
+
+@dataclass(frozen=True, slots=True)
+class BodyLimits:
+    """Largest bodies in bytes: the public API's, and that of a worker's batch of lines."""
+
+    public: int
+    worker: int
+
+    def of(self, path: str) -> int:
+        return self.worker if path.startswith("/worker/") else self.public
+
+
+class BodyLimit:
+    """ASGI middleware: a body above its cap is a 413 problem, whether its length is declared or not."""
+
+    def __init__(self, app: ASGIApp, limits: BodyLimits) -> None:
+        self._app = app
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        limit = self._limits.of(scope["path"])
+        if _declared(scope) > limit:
+            await _refuse(scope, send, limit)
+            return
+        seen = 0
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > limit:  # inside the application: its own handler answers
+                raise HTTPException(413, _detail(limit))
+            return message
+
+        await self._app(scope, counted, send)
+
+
+def _declared(scope: Scope) -> int:
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return int(value) if value.isdigit() else 0
+    return 0
+
+
+def _detail(limit: int) -> str:
+    return f"the body is larger than {limit} bytes"
+
+
+async def _refuse(scope: Scope, send: Send, limit: int) -> None:
+    problem = problems.body(status=413, reason="body_too_large", detail=_detail(limit), instance=scope["path"])
+    headers = [(b"content-type", problems.MEDIA_TYPE.encode()), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(problem).encode()})
