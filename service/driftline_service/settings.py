@@ -27,23 +27,33 @@ class Settings(BaseSettings):
     database_url: SecretStr = Field(description="SQLAlchemy URL, e.g. postgresql+psycopg://driftline@db/driftline")
     broker_url: SecretStr = Field(description="redis://… or filesystem:///absolute/folder")
     data_dir: Path = Field(description="Folder of mirrors and, embedded, of the database")
-    config_path: Path = Field(Path("driftline.toml"), description="The lanes")
-    assets_root: Path = Field(Path(), description="Folder below which driftline.toml's files are")
+    config_path: Path = Field(default=Path("driftline.toml"), description="The lanes")
+    assets_root: Path = Field(default=Path(), description="Folder below which driftline.toml's files are")
 
-    admin_token: SecretStr | None = Field(None, description="The bearer token that may write")
-    admin_token_sha256: str | None = Field(None, pattern=r"^[0-9a-f]{64}$", description="Its sha256, instead of itself")
+    admin_token: SecretStr | None = Field(default=None, description="The bearer token that may write")
+    admin_token_sha256: str | None = Field(
+        default=None, pattern=r"^[0-9a-f]{64}$", description="Its sha256, instead of itself"
+    )
 
     bind_host: str = "127.0.0.1"
-    bind_port: int = Field(8642, ge=0, le=65535)
-    listen_fd: int | None = Field(None, ge=3, description="A listening socket passed in, instead of host and port")
-    public_url: str = Field("http://127.0.0.1:8642", description="How readers reach the service; links start with it")
-    allowed_hosts: tuple[str, ...] = Field((), description="Host names besides public_url's that requests may name")
+    bind_port: int = Field(default=8642, ge=0, le=65535)
+    listen_fd: int | None = Field(
+        default=None, ge=3, description="A listening socket passed in, instead of host and port"
+    )
+    public_url: str = Field(
+        default="http://127.0.0.1:8642", description="How readers reach the service; links start with it"
+    )
+    allowed_hosts: tuple[str, ...] = Field(
+        default=(), description="Host names besides public_url's that requests may name"
+    )
     allow_local_repositories: bool = Field(default=False, description="May a run name a repository on this disk?")
 
-    lease_seconds: int = Field(60, ge=5, description="An attempt unheard of for so long is lost")
-    reconcile_seconds: float = Field(1.0, gt=0, description="Pause between two looks of the reconciler")
-    max_body_bytes: int = Field(MEGABYTE, ge=1024, description="Largest request body of the public API")
-    max_worker_body_bytes: int = Field(64 * MEGABYTE, ge=MEGABYTE, description="Largest batch a worker may report")
+    lease_seconds: int = Field(default=60, ge=5, description="An attempt unheard of for so long is lost")
+    reconcile_seconds: float = Field(default=1.0, gt=0, description="Pause between two looks of the reconciler")
+    max_body_bytes: int = Field(default=MEGABYTE, ge=1024, description="Largest request body of the public API")
+    max_worker_body_bytes: int = Field(
+        default=64 * MEGABYTE, ge=MEGABYTE, description="Largest batch a worker may report"
+    )
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     embedded: bool = Field(default=False, description="Set by the embedded supervisor; pages say so")
@@ -58,6 +68,11 @@ class Settings(BaseSettings):
         if self.admin_token is not None and self.admin_token_sha256 is not None:
             raise ValueError("give the admin token or its sha256, not both")
         return self
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        nothing: dict[str, Any] = {}
+        return cls(**nothing)
 
     @property
     def mirrors_dir(self) -> Path:

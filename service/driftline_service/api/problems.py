@@ -31,13 +31,13 @@ _log = logger("driftline.api")
 class ProblemBody(BaseModel):
     """The body of every error."""
 
-    type: str = Field("about:blank", examples=["urn:driftline:problem:unknown_commit"])
+    type: str = Field(default="about:blank", examples=["urn:driftline:problem:unknown_commit"])
     title: str = Field(examples=["Unprocessable Entity"])
     status: int = Field(examples=[422])
     detail: str = Field(examples=["https://example.org/kernels.git has no commit 'deadbeef'; push it first"])
     instance: str = Field(examples=["/api/v1/runs"])
     reason: str = Field(description="What a program should look at", examples=["unknown_commit"])
-    errors: list[dict[str, Any]] | None = Field(None, description="For reason `malformed`: field by field")
+    errors: list[dict[str, Any]] | None = Field(default=None, description="For reason `malformed`: field by field")
 
 
 class Problem(Exception):  # noqa: N818 - RFC 9457's own word

@@ -64,7 +64,7 @@ class Postgres:
         options = [part for option in (*OPTIONS, f"unix_socket_directories={self.sockets}") for part in ("-c", option)]
         return Program(
             name="postgres",
-            arguments=(str(programs() / "postgres"), "-D", str(self.folder.postgres), *options),
+            arguments=(str(wheel_programs() / "postgres"), "-D", str(self.folder.postgres), *options),
             environment={"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC", "TMPDIR": str(self.sockets)},
             folder=self.folder.postgres,
             log=self.folder.logs / "postgres.log",
@@ -75,7 +75,7 @@ class Postgres:
         )
 
 
-def programs() -> Path:
+def wheel_programs() -> Path:
     """The wheel's folder of programs, found without importing it: its import looks for a runtime folder and warns.
 
     Raises:
@@ -97,7 +97,7 @@ def prepare(folder: DataFolder) -> Postgres:
     server = Postgres(folder, _socket_folder(folder, user), user)
     if user is not None:
         _let_through(folder.root / "postgres")
-        _let_through(programs() / "postgres")
+        _let_through(wheel_programs() / "postgres")
     if folder.postgres.exists():
         _check_owner_and_version(folder.postgres, user)
         clear_leftover(folder.postgres)
@@ -137,7 +137,7 @@ def _initialise(server: Postgres) -> None:
     if server.system_user is not None:
         shutil.chown(new, server.system_user, server.system_user)
     answer = subprocess.run(
-        [programs() / "initdb", "-D", new, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-locale"],
+        [wheel_programs() / "initdb", "-D", new, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-locale"],
         env={"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC", "TMPDIR": str(server.sockets)}, cwd=new,
         user=server.system_user,
         group=server.system_user, extra_groups=[] if server.system_user else None,

@@ -1,0 +1,71 @@
+"""What a caller may ask for: the body of POST /api/v1/runs. Shapes only; no repository is looked at here."""
+
+import re
+from typing import Annotated, Any, Self
+from urllib.parse import urlsplit
+
+from driftline.contracts.base import Contract, Name, Share
+from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
+
+DEFAULT_MARGIN = 0.025
+"""Fraction of questions: a drop within 2.5 points counts as none."""
+
+REMOTE_SCHEMES = frozenset({"https", "http", "ssh", "git"})
+_SCP_LIKE = re.compile(r"^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^:].*$")
+
+EXAMPLE: dict[str, Any] = {
+    "repo": "https://github.com/me/kernels.git",
+    "head": "my-branch",
+    "base": "main",
+    "lanes": ["canary V0", "canary V1"],
+    "questions": 300,
+    "margin": 0.025,
+    "name": "refactor the scan",
+}
+
+Revision = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./@^~+-]{0,199}$")]
+"""A SHA, branch or tag as git spells them; never an option, never white space."""
+
+
+class SubmitRequest(Contract):
+    """One request: is head as accurate as base?"""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
+
+    repo: Annotated[str, StringConstraints(min_length=1, max_length=1000)] = Field(
+        description="URL of a git repository"
+    )
+    head: Revision = Field(description="The commit to judge")
+    base: Revision | None = Field(
+        default=None, description="Default: where head left the main branch; on it, head's parent"
+    )
+    lanes: list[Name] | None = Field(
+        default=None, min_length=1, max_length=32, description="Default: those marked default"
+    )
+    questions: int | None = Field(
+        default=None, ge=1, description="Ask fewer questions than the lanes do, of the same order"
+    )
+    margin: Share = Field(
+        default=DEFAULT_MARGIN, description="Largest drop of exact_match that counts as none, a fraction"
+    )
+    name: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    measure_noise: bool = Field(default=False, description="base = head, both evaluated: an A/A run")
+
+    @field_validator("repo")
+    @classmethod
+    def _plain_repository(cls, repo: str) -> str:
+        if repo.startswith("-") or any(not character.isprintable() for character in repo) or "::" in repo:
+            raise ValueError("must be a plain URL or path of a git repository")
+        return repo
+
+    @model_validator(mode="after")
+    def _noise_needs_one_commit(self) -> Self:
+        if self.measure_noise and self.base not in (None, self.head):
+            raise ValueError("measure_noise compares head with itself; leave base out")
+        return self
+
+    @property
+    def local(self) -> bool:
+        """Whether the repository is a folder on the service's disk."""
+        scheme = urlsplit(self.repo).scheme
+        return scheme == "file" or (scheme not in REMOTE_SCHEMES and _SCP_LIKE.match(self.repo) is None)

@@ -1,0 +1,81 @@
+"""driftline.toml: the shipped file says what the design says; anything not understood is refused by name."""
+
+from pathlib import Path
+
+import pytest
+from driftline_service.lanes import ConfigurationError, parse_lanes, read_lanes
+
+SHIPPED = Path(__file__).parents[2] / "driftline.toml"
+SMALL = """
+[models.m]
+path = "canary/model"
+[tasks.t]
+yaml = "t.yaml"
+train = "train.jsonl"
+test = "test.jsonl"
+train_sha256 = "{zeros}"
+test_sha256 = "{zeros}"
+total_questions = 10
+[lanes.one]
+default = true
+model = "m"
+engine = "hf"
+mode = "V0"
+backend = "torch"
+task = "t"
+questions = 10
+""".replace("{zeros}", "0" * 64)
+
+
+def test_a_run_takes_the_canary_in_both_modes_by_default() -> None:
+    assert read_lanes(SHIPPED).default_names == ("canary V0", "canary V1")
+
+
+def test_the_canary_modes_differ_in_the_prefill_schedule_alone() -> None:
+    lanes = read_lanes(SHIPPED)
+    whole, chunked = lanes.named("canary V0"), lanes.named("canary V1")
+    assert whole is not None and chunked is not None
+    assert chunked.engine_arguments == {**whole.engine_arguments, "prefill_chunk_size": 64}
+    assert (whole.model, whole.task, whole.questions, whole.backend) == (chunked.model, chunked.task, 300, "torch")
+
+
+def test_the_lanes_of_pull_request_21467() -> None:
+    lanes = read_lanes(SHIPPED)
+    v1, v0, plamo = (lanes.named(name) for name in ("granite-4.0-tiny V1", "granite-4.0-tiny V0", "plamo2 V1"))
+    assert v1 is not None and v0 is not None and plamo is not None
+    assert v1.environment == {"VLLM_ATTENTION_BACKEND": "FLASHINFER", "VLLM_USE_V1": "1"}
+    assert v1.engine_arguments == {
+        "tensor_parallel_size": 1, "dtype": "auto", "gpu_memory_utilization": 0.95, "enable_prefix_caching": False,
+        "trust_remote_code": True, "batch_size": "auto",
+    }  # fmt: skip
+    assert (v0.environment, v0.engine_arguments, v0.model) == ({"VLLM_USE_V1": "0"}, {"batch_size": "auto"}, v1.model)
+    assert plamo.model.hub_id == "pfnet/plamo-2.1-2b-cpt"
+    assert plamo.engine_arguments["max_model_len"] == 4096
+    assert "enable_prefix_caching" not in plamo.engine_arguments
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('mode = "V0"', 'mode = "V2"', "lane 'one': key 'mode'"),
+        ('mode = "V0"', 'mode = "V0"\nmod = 1', "lane 'one': key 'mod'"),
+        ("\nquestions = 10\n", "\nquestions = 11\n", "task 't' has 10"),
+        ('model = "m"', 'model = "n"', "model 'n' is not defined; defined are m"),
+        ('task = "t"', 'task = "u"', "task 'u' is not defined"),
+        ('path = "canary/model"', 'path = 3\nx = "y"', "model 'm'"),
+        ("\nquestions = 10\n", '\nquestions = 10\nenvironment = { LLM_USE_V1 = "1" }\n', "'LLM_USE_V1' is not allowed"),
+        ("default = true", "default = false", "no lane has default"),
+        ("[lanes.one]", "[lane.one]", "unknown section 'lane'"),
+        ("[lanes.one]", "[lanes.one", "not valid TOML"),
+    ],
+)
+def test_what_is_not_understood_is_refused_by_file_and_key(old: str, new: str, message: str) -> None:
+    with pytest.raises(ConfigurationError) as refusal:
+        parse_lanes(SMALL.replace(old, new, 1), origin="x/driftline.toml")
+    assert str(refusal.value).startswith("x/driftline.toml: ")
+    assert message in str(refusal.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"nowhere\.toml: cannot be read"):
+        read_lanes(tmp_path / "nowhere.toml")
