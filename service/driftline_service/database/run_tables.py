@@ -1,0 +1,106 @@
+"""What was asked for and what became of it: repositories, runs, their lanes, the event log."""
+
+from datetime import datetime
+from uuid import UUID
+
+from driftline.contracts.words import Layout, RunState
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, Text, UniqueConstraint, func
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from driftline_service.database import base
+from driftline_service.database.base import Base, Json, one_of, quoted, word
+
+FINISHED_RUN = quoted(state for state in RunState if state.finished)
+
+
+class Repository(Base):
+    """A git repository under test."""
+
+    __tablename__ = "repositories"
+    __table_args__ = (UniqueConstraint("url"),)
+
+    id: Mapped[base.Identity]
+    url: Mapped[str] = mapped_column(Text)
+    main_branch: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[base.CreatedAt]
+
+
+class Run(Base):
+    """One request: head against base on a set of lanes. A finished state never changes (trigger `keep_finished`)."""
+
+    __tablename__ = "runs"
+    __table_args__ = (
+        UniqueConstraint("idempotency_key"),
+        one_of("layout", Layout),
+        one_of("state", RunState),
+        CheckConstraint("margin > 0 and margin <= 1", name="margin"),
+        CheckConstraint(f"(finished_at is not null) = (state in ({FINISHED_RUN}))", name="finished"),
+        CheckConstraint("(view is not null) = (state = 'done')", name="judged"),
+        CheckConstraint("(failure_reason is not null) = (state = 'failed')", name="failure"),
+        Index("ix_runs_created_at", "created_at"),
+        Index("ix_runs_active", "state", postgresql_where=f"state not in ({FINISHED_RUN})"),
+        Index("ix_runs_repository_id", "repository_id"),
+    )
+
+    id: Mapped[base.Identity]
+    name: Mapped[str] = mapped_column(Text)
+    repository_id: Mapped[UUID] = mapped_column(ForeignKey("repositories.id"))
+    base_ref: Mapped[str] = mapped_column(Text)
+    head_ref: Mapped[str] = mapped_column(Text)
+    base_sha: Mapped[str] = mapped_column(Text)
+    head_sha: Mapped[str] = mapped_column(Text)
+    base_subject: Mapped[str] = mapped_column(Text)
+    head_subject: Mapped[str] = mapped_column(Text)
+    layout: Mapped[Layout] = mapped_column(word(Layout))
+    base_kernel_path: Mapped[str] = mapped_column(Text)
+    head_kernel_path: Mapped[str] = mapped_column(Text)
+    base_kernel_tree: Mapped[str] = mapped_column(Text)
+    head_kernel_tree: Mapped[str] = mapped_column(Text)
+    state: Mapped[RunState] = mapped_column(word(RunState), server_default=RunState.QUEUED)
+    margin: Mapped[float]
+    measure_noise: Mapped[bool] = mapped_column(server_default="false")
+    failure_reason: Mapped[str | None] = mapped_column(Text)
+    failure_message: Mapped[str | None] = mapped_column(Text)
+    created_by: Mapped[str] = mapped_column(Text)
+    idempotency_key: Mapped[str | None] = mapped_column(Text)
+    created_at: Mapped[base.CreatedAt]
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+    view: Mapped[Json | None]
+    """RunView as judged"""
+    method_version: Mapped[str | None] = mapped_column(Text)
+    inputs_hash: Mapped[str | None] = mapped_column(Text)
+
+    repository: Mapped[Repository] = relationship(lazy="joined")
+
+
+class RunLane(Base):
+    """A lane frozen into a run, in the order it was asked for."""
+
+    __tablename__ = "run_lanes"
+    __table_args__ = (UniqueConstraint("run_id", "name"),)
+
+    run_id: Mapped[UUID] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
+    position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    name: Mapped[str] = mapped_column(Text)
+    lane: Mapped[Json]
+    """driftline.contracts.lane.Lane"""
+    lane_hash: Mapped[str] = mapped_column(Text)
+    identical: Mapped[str | None] = mapped_column(Text)
+    """why both arms are byte for byte the same: nothing is evaluated"""
+    unreachable: Mapped[str | None] = mapped_column(Text)
+    """why no changed file can reach this lane's backend: nothing is evaluated"""
+
+
+class Event(Base):
+    """Why a run is where it is. Append-only (trigger `append_only`); each insert notifies channel `driftline_events`."""
+
+    __tablename__ = "events"
+    __table_args__ = (Index("ix_events_run_id_id", "run_id", "id"),)
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    run_id: Mapped[UUID] = mapped_column(ForeignKey("runs.id"))
+    job_id: Mapped[UUID | None] = mapped_column(ForeignKey("jobs.id"))
+    at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
+    kind: Mapped[str] = mapped_column(Text)
+    message: Mapped[str] = mapped_column(Text, server_default="")
