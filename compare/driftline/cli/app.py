@@ -51,7 +51,7 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if not hasattr(error, "format_message"):  # click's and typer's usage errors have it; anything else is a bug
             raise
-        return _told(f"{error.format_message()}; see `driftline {' '.join(arguments[:1])} --help`", 1)
+        return _told(f"{error.format_message().rstrip('.')}; see `driftline {' '.join(arguments[:1])} --help`", 1)
     return code if isinstance(code, int) else 0
 
 

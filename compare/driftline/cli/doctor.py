@@ -27,9 +27,13 @@ def doctor(
         from rich.console import Console
         from rich.table import Table
 
-        table = Table("part", "", "found", "what it is for", "to install", box=None)
+        table = Table("part", "", "found", "what it is for", box=None)
         for finding in findings:
             word = "[green]ok[/]" if finding.ok else "[red]missing[/]" if finding.required else "[yellow]missing[/]"
-            table.add_row(finding.part, word, finding.found, finding.purpose, "" if finding.ok else finding.remedy)
-        Console().print(table)
+            table.add_row(finding.part, word, finding.found, finding.purpose)
+        console = Console()
+        console.print(table)
+        for finding in findings:
+            if not finding.ok:
+                console.print(f"{finding.part}: {finding.remedy}", markup=False, highlight=False)
     return 1 if any(finding.required and not finding.ok for finding in findings) else 0

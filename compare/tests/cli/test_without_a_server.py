@@ -1,0 +1,102 @@
+"""What needs no server: help, errors that name the remedy, doctor, data."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+def _load() -> ModuleType:
+    """Importlib mode has no package to import a neighbour from."""
+    spec = importlib.util.spec_from_file_location("command_line", Path(__file__).with_name("command_line.py"))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+driftline = _load().driftline
+
+
+def test_help_comes_at_once_and_loads_nothing_heavy(tmp_path: Path) -> None:
+    started = time.monotonic()
+    answer = driftline("--help", folder=tmp_path)
+    assert answer.returncode == 0
+    assert "driftline doctor" in answer.stdout
+    assert time.monotonic() - started < 2.0, "0.1 s on an idle machine; this one may be busy"
+    heavy = "import sys, driftline.cli.app; print([m for m in ('numpy', 'scipy', 'httpx', 'pydantic', 'torch') if m in sys.modules])"
+
+    assert (
+        subprocess.run([sys.executable, "-P", "-c", heavy], capture_output=True, text=True, check=True).stdout.strip()
+        == "[]"
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["serve", "submit", "runs", "report", "cancel", "lanes", "check-kernels", "build-kernels", "data", "doctor"],
+)
+def test_each_command_teaches_by_example(command: str, tmp_path: Path) -> None:
+    answer = driftline(command, "--help", folder=tmp_path)
+    assert answer.returncode == 0
+    assert f"driftline {command}" in answer.stdout.split("Example", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["runs"], "start one with `driftline serve --data-dir .driftline`"),
+        (["runs", "--server", "http://127.0.0.1:9"], "no answer from http://127.0.0.1:9"),
+        (["submit", "--repo", "."], "Missing option '--head'; see `driftline submit --help`"),
+        (["submit", "--server", "http://127.0.0.1:9", "--repo", "nowhere", "--head", "x"], "no such folder"),
+        (["report", "x", "--format", "pdf"], "'pdf' is not one of"),
+        (["nonsense"], "No such command 'nonsense'"),
+        (["data", "mmlu"], "no task 'mmlu'"),
+        (["data", "gsm8k", "--from", "nowhere"], "--from names the folder"),
+    ],
+)
+def test_a_mistake_is_one_line_and_a_remedy(arguments: list[str], message: str, tmp_path: Path) -> None:
+    answer = driftline(*arguments, folder=tmp_path)
+    assert answer.returncode == 1
+    assert message in answer.stderr
+    assert answer.stderr.startswith("driftline: ")
+    assert answer.stderr.count("\n") == 1
+
+
+def test_another_version_of_the_data_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "train.jsonl").write_text("{}\n")
+    answer = driftline("data", "gsm8k", "--from", str(tmp_path), folder=tmp_path)
+    assert answer.returncode == 1
+    assert "it is another version" in answer.stderr
+
+
+def test_doctor_says_what_is_there_and_how_to_get_the_rest(tmp_path: Path) -> None:
+    answer = driftline("doctor", "--json", folder=tmp_path)
+    findings = {finding["part"]: finding for finding in json.loads(answer.stdout)}
+    assert set(findings) >= {
+        "Python",
+        "evaluation environment",
+        "torch",
+        "lm-eval",
+        "PostgreSQL",
+        "git",
+        "bubblewrap",
+        "GPU",
+        "Redis",
+    }
+    assert findings["Python"]["found"] == ".".join(map(str, sys.version_info[:3]))
+    assert all(finding["remedy"] and finding["purpose"] for finding in findings.values())
+    lacking = [part for part, finding in findings.items() if finding["required"] and not finding["ok"]]
+    assert answer.returncode == (1 if lacking else 0), lacking
+
+
+def test_doctor_fails_where_the_stack_cannot_run(tmp_path: Path) -> None:
+    answer = driftline("doctor", "--json", folder=tmp_path, PATH="/nowhere")
+    findings = {finding["part"]: finding for finding in json.loads(answer.stdout)}
+    assert (findings["git"]["ok"], findings["git"]["required"]) == (False, True)
+    assert answer.returncode == 1
