@@ -14,7 +14,7 @@ FINISHED_JOB = quoted(state for state in JobState if state.finished)
 
 
 class Job(Base):
-    """One unit a worker executes for one arm. The highest generation of (run, kind, arm, lane) is the one that counts."""
+    """One unit a worker executes for one arm. Of one (run, kind, arm, lane) the highest generation counts."""
 
     __tablename__ = "jobs"
     __table_args__ = (
@@ -35,6 +35,7 @@ class Job(Base):
     kind: Mapped[JobKind] = mapped_column(word(JobKind))
     arm: Mapped[Arm] = mapped_column(word(Arm))
     commit_sha: Mapped[str] = mapped_column(Text)
+    kernel_path: Mapped[str] = mapped_column(Text)
     lane_name: Mapped[str | None] = mapped_column(Text)
     lane_hash: Mapped[str | None] = mapped_column(Text)
     generation: Mapped[int] = mapped_column(server_default="0")

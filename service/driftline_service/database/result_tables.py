@@ -44,7 +44,7 @@ class Sample(Base):
 
 
 class TeacherForced(Base):
-    """Teacher-forced log-probabilities of one question. Its own table: it may come before the sample, and is inserted once."""
+    """Teacher-forced log-probabilities of one question. A table of its own: they may come before the sample."""
 
     __tablename__ = "teacher_forced"
 

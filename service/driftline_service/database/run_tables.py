@@ -93,7 +93,7 @@ class RunLane(Base):
 
 
 class Event(Base):
-    """Why a run is where it is. Append-only (trigger `append_only`); each insert notifies channel `driftline_events`."""
+    """Why a run is where it is. Append-only (trigger `append_only`); each insert notifies `driftline_events`."""
 
     __tablename__ = "events"
     __table_args__ = (Index("ix_events_run_id_id", "run_id", "id"),)

@@ -5,8 +5,13 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from driftline.contracts.lane import Lane
-from driftline.contracts.words import Layout
+from driftline.contracts.words import Arm, JobState, Layout, RunState
 from sqlalchemy.orm import Session
+
+from driftline_service.database import run_queries
+from driftline_service.database.event_queries import record
+from driftline_service.database.tables import Job, OutboxMessage, RunLane
+from driftline_service.runs import planner
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,74 @@ def submit(session: Session, new: NewRun) -> UUID:
     """Write the run in the caller's transaction; the caller commits. The same idempotency key gives the same run again.
 
     Raises:
-        ValueError: if there is no lane, two lanes share a name, or `questions` is below 1.
+        ValueError: if there is no lane, two lanes share a name, or `questions` is more than a task has or below 1.
     """
-    raise NotImplementedError
+    lanes = _planned_lanes(new)
+    run_id = run_queries.insert_run(session, _run_values(session, new))
+    if run_id is None:
+        assert new.idempotency_key is not None  # noqa: S101 - only a taken key conflicts
+        return run_queries.run_with_key(session, new.idempotency_key)
+    session.add_all(_lane_row(run_id, position, planned, new) for position, planned in enumerate(lanes))
+    jobs = [_job_row(run_id, planned, new) for planned in planner.planned_jobs(lanes)]
+    session.add_all(jobs)
+    session.flush()  # the jobs' ids
+    session.add_all(OutboxMessage(job_id=job.id) for job in planner.in_phase(RunState.QUEUED, jobs))
+    record(session, run_id, "run_submitted", f"{new.head.sha} against {new.base.sha} on {len(lanes)} lanes")
+    session.flush()
+    return run_id
+
+
+def _planned_lanes(new: NewRun) -> list[planner.PlannedLane]:
+    names = [lane.name for lane in new.lanes]
+    if not names or len(set(names)) < len(names):
+        raise ValueError(f"a run needs at least one lane, each once; got {names}")
+    identical = _identical(new)
+    lanes = [_asked(lane, new.questions) for lane in new.lanes]
+    return [
+        planner.PlannedLane(lane, planner.hash_lane(lane), skipped=bool(identical or lane.name in new.unreachable))
+        for lane in lanes
+    ]
+
+
+def _asked(lane: Lane, questions: int | None) -> Lane:
+    if questions is None:
+        return lane
+    if not 1 <= questions <= lane.task.total_questions:
+        total = lane.task.total_questions
+        raise ValueError(f"questions {questions}: lane {lane.name!r} can ask 1 to {total}")
+    return lane.model_copy(update={"questions": questions})
+
+
+def _identical(new: NewRun) -> str | None:
+    if new.measure_noise or new.base.kernel_tree != new.head.kernel_tree:
+        return None
+    return f"the kernels of both arms are byte-identical (tree {new.head.kernel_tree[:12]})"
+
+
+def _run_values(session: Session, new: NewRun) -> dict[str, object]:
+    arms = {"base": new.base, "head": new.head}
+    resolved = {
+        f"{arm}_{name}": getattr(commit, name)
+        for arm, commit in arms.items()
+        for name in ("ref", "sha", "subject", "kernel_path", "kernel_tree")
+    }
+    plain = ("name", "layout", "margin", "measure_noise", "created_by", "idempotency_key")
+    repository_id = run_queries.repository_id(session, new.repository_url, new.main_branch)
+    return resolved | {name: getattr(new, name) for name in plain} | {"repository_id": repository_id}
+
+
+def _lane_row(run_id: UUID, position: int, planned: planner.PlannedLane, new: NewRun) -> RunLane:
+    name = planned.lane.name
+    return RunLane(
+        run_id=run_id, position=position, name=name, lane=planned.lane.model_dump(mode="json"),
+        lane_hash=planned.lane_hash, identical=_identical(new), unreachable=new.unreachable.get(name),
+    )  # fmt: skip
+
+
+def _job_row(run_id: UUID, planned: planner.PlannedJob, new: NewRun) -> Job:
+    commit = new.base if planned.arm is Arm.BASE else new.head
+    return Job(
+        run_id=run_id, kind=planned.kind, arm=planned.arm, commit_sha=commit.sha, kernel_path=commit.kernel_path,
+        lane_name=planned.lane_name, lane_hash=planned.lane_hash, queue=planned.queue, generation=0,
+        state=JobState.QUEUED,
+    )  # fmt: skip

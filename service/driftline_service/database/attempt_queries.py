@@ -1,0 +1,72 @@
+"""Named queries on attempts and what they reported."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from driftline.contracts.words import AttemptState
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session
+
+from driftline_service.database.tables import Attempt, Job, KernelBuild, KernelCase, Sample, TeacherForced
+
+
+def attempt_by_id(session: Session, attempt_id: UUID) -> Attempt | None:
+    return session.get(Attempt, attempt_id, populate_existing=True)
+
+
+def next_number(session: Session, job_id: UUID) -> int:
+    """1 for a job's first attempt."""
+    return session.execute(select(func.count() + 1).where(Attempt.job_id == job_id)).scalar_one()
+
+
+def move_attempt(session: Session, attempt_id: UUID, *, state: AttemptState, now: datetime, **values: Any) -> bool:
+    """End a running attempt; True if it was running."""
+    statement = update(Attempt).where(Attempt.id == attempt_id, Attempt.state == AttemptState.RUNNING)
+    statement = statement.values(state=state, finished_at=now, **values)
+    return session.execute(statement.returning(Attempt.id)).scalar_one_or_none() is not None
+
+
+def cancel_attempts(session: Session, job_ids: Iterable[UUID], now: datetime) -> None:
+    statement = update(Attempt).where(Attempt.job_id.in_(tuple(job_ids)), Attempt.state == AttemptState.RUNNING)
+    session.execute(statement.values(state=AttemptState.CANCELLED, finished_at=now))
+
+
+def expired_attempt_ids(session: Session, now: datetime) -> Sequence[UUID]:
+    """Running attempts whose lease is over."""
+    query = select(Attempt.id).where(Attempt.state == AttemptState.RUNNING, Attempt.lease_until < now)
+    return session.scalars(query.order_by(Attempt.lease_until)).all()
+
+
+def attempts_of_run(session: Session, run_id: UUID) -> Sequence[Attempt]:
+    """All attempts of a run's jobs, oldest first."""
+    query = select(Attempt).join(Job, Job.id == Attempt.job_id).where(Job.run_id == run_id)
+    return session.scalars(query.order_by(Attempt.job_id, Attempt.number)).all()
+
+
+def attempts_by_id(session: Session, attempt_ids: Iterable[UUID]) -> dict[UUID, Attempt]:
+    found = session.scalars(select(Attempt).where(Attempt.id.in_(tuple(attempt_ids))))
+    return {attempt.id: attempt for attempt in found}
+
+
+def delete_answers(session: Session, attempt_id: UUID) -> None:
+    """Forget the answers of an attempt that was not adopted: they can never count, and take the most room."""
+    session.execute(delete(Sample).where(Sample.attempt_id == attempt_id))
+    session.execute(delete(TeacherForced).where(TeacherForced.attempt_id == attempt_id))
+
+
+def sampled_doc_ids(session: Session, attempt_id: UUID) -> set[int]:
+    return set(session.scalars(select(Sample.doc_id).where(Sample.attempt_id == attempt_id)))
+
+
+def forced_doc_ids(session: Session, attempt_id: UUID) -> set[int]:
+    return set(session.scalars(select(TeacherForced.doc_id).where(TeacherForced.attempt_id == attempt_id)))
+
+
+def case_count(session: Session, attempt_id: UUID) -> int:
+    return session.execute(select(func.count()).where(KernelCase.attempt_id == attempt_id)).scalar_one()
+
+
+def build_count(session: Session, attempt_id: UUID) -> int:
+    return session.execute(select(func.count()).where(KernelBuild.attempt_id == attempt_id)).scalar_one()

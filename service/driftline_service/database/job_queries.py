@@ -1,0 +1,89 @@
+"""Named queries on jobs. State changes are conditional updates from an expected state."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from driftline.contracts.words import JobState, RunState
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from driftline_service.database.tables import Attempt, Job, OutboxMessage, Run
+
+UNFINISHED = (JobState.QUEUED, JobState.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """An adopted attempt of an earlier run that stands for the same work."""
+
+    job_id: UUID
+    run_id: UUID
+    attempt_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Sendings:
+    """What the outbox knows of one job."""
+
+    waiting: int
+    sent: int
+    last_sent_at: datetime | None
+    attempts: int
+
+
+def jobs_of(session: Session, run_id: UUID) -> Sequence[Job]:
+    """All jobs of a run, older generations too."""
+    query = select(Job).where(Job.run_id == run_id).order_by(Job.created_at, Job.kind, Job.lane_name, Job.arm, Job.id)
+    return session.scalars(query.execution_options(populate_existing=True)).all()
+
+
+def lock_job(session: Session, job_id: UUID) -> Job | None:
+    query = select(Job).where(Job.id == job_id).with_for_update(key_share=True)
+    return session.execute(query.execution_options(populate_existing=True)).scalar_one_or_none()
+
+
+def move_job(session: Session, job_id: UUID, *, expected: Iterable[JobState], state: JobState, **values: Any) -> bool:
+    """Change the job's state if it is one of those expected; True if it was."""
+    statement = update(Job).where(Job.id == job_id, Job.state.in_(tuple(expected))).values(state=state, **values)
+    return session.execute(statement.returning(Job.id)).scalar_one_or_none() is not None
+
+
+def cancel_jobs(session: Session, run_id: UUID, now: datetime, reason: str) -> Sequence[UUID]:
+    """Cancel the run's unfinished jobs; their ids."""
+    statement = update(Job).where(Job.run_id == run_id, Job.state.in_(UNFINISHED))
+    statement = statement.values(state=JobState.CANCELLED, finished_at=now, message=reason)
+    return session.scalars(statement.returning(Job.id)).all()
+
+
+def run_state(session: Session, run_id: UUID) -> RunState:
+    return session.execute(select(Run.state).where(Run.id == run_id)).scalar_one()
+
+
+def sendings_of(session: Session, job_id: UUID) -> Sendings:
+    """How often the job's message went out, and how many attempts came of it."""
+    sent = func.count(OutboxMessage.sent_at)
+    query = select(func.count() - sent, sent, func.max(OutboxMessage.sent_at)).where(OutboxMessage.job_id == job_id)
+    waiting, sent_count, last = session.execute(query).one()
+    attempts = session.execute(select(func.count()).where(Attempt.job_id == job_id)).scalar_one()
+    return Sendings(waiting, sent_count, last, attempts)
+
+
+def baseline_of(session: Session, job: Job, environment_id: str) -> Baseline | None:
+    """The newest finished work of another run on the same commit, kernels, kind, lane and environment."""
+    run = session.get_one(Run, job.run_id)
+    query = (
+        select(Job.id, Job.run_id, Attempt.id)
+        .join(Run, Run.id == Job.run_id)
+        .join(Attempt, Attempt.id == Job.adopted_attempt_id)
+        .where(Run.repository_id == run.repository_id, Run.layout == run.layout, Job.run_id != job.run_id)
+        .where(Job.commit_sha == job.commit_sha, Job.kernel_path == job.kernel_path, Job.kind == job.kind)
+        .where(Job.lane_hash.is_not_distinct_from(job.lane_hash), Job.reused_from_job_id.is_(None))
+        .where(Job.state == JobState.SUCCEEDED, Attempt.environment_id == environment_id)
+        .order_by(Job.finished_at.desc())
+        .limit(1)
+    )
+    row = session.execute(query).one_or_none()
+    return None if row is None else Baseline(*row)

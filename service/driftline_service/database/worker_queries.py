@@ -1,0 +1,31 @@
+"""Named queries on workers."""
+
+from datetime import datetime
+
+from driftline.contracts.worker_api import WorkerFacts
+from sqlalchemy import select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.orm import Session
+
+from driftline_service.database.tables import Worker
+
+
+def remember_worker(session: Session, facts: WorkerFacts, now: datetime) -> None:
+    values = {"facts": facts.model_dump(mode="json"), "last_seen": now}
+    statement = insert(Worker).values(name=facts.name, **values)
+    session.execute(statement.on_conflict_do_update(index_elements=["name"], set_=values))
+
+
+def saw_worker(session: Session, name: str, now: datetime) -> None:
+    session.execute(update(Worker).where(Worker.name == name).values(last_seen=now))
+
+
+def latest_environment(session: Session, gpu_type: str | None) -> str | None:
+    """The environment of the worker seen last that would serve such a lane; None if none was ever seen.
+
+    Work without a GPU goes to any worker, so any will do for `gpu_type` None.
+    """
+    query = select(Worker.facts["environment_id"].astext).order_by(Worker.last_seen.desc()).limit(1)
+    if gpu_type is not None:
+        query = query.where(Worker.facts["gpu_type"].astext == gpu_type)
+    return session.execute(query).scalar_one_or_none()

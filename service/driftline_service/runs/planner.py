@@ -1,0 +1,110 @@
+"""Which jobs a run has and when it moves on: pure functions of plain values."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Protocol, TypeVar
+
+from driftline.contracts.lane import Lane
+from driftline.contracts.words import Arm, JobKind, JobState, RunState
+from driftline.contracts.worker_api import QUEUE_CPU
+
+PHASES = {
+    RunState.QUEUED: JobKind.BUILD,
+    RunState.BUILDING: JobKind.BUILD,
+    RunState.CHECKING: JobKind.CHECK,
+    RunState.EVALUATING: JobKind.EVALUATE,
+}
+"""The kind of job that may run in each state. Phases follow each other, so that a cheap failure is seen first; both
+arms and all lanes of one phase run side by side."""
+
+_NEXT = {
+    RunState.BUILDING: RunState.CHECKING,
+    RunState.CHECKING: RunState.EVALUATING,
+    RunState.EVALUATING: RunState.JUDGING,
+}
+
+SOURCE_GONE = frozenset({"commit_vanished", "repository_gone"})
+"""Reasons after which nothing of a run can be measured: it fails instead of judging an empty comparison."""
+
+
+class JobFacts(Protocol):
+    """What the planner looks at; a row of `jobs` is one."""
+
+    kind: JobKind
+    arm: Arm
+    lane_name: str | None
+    generation: int
+    state: JobState
+    failure_reason: str | None
+
+
+_Job = TypeVar("_Job", bound=JobFacts)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedLane:
+    """A lane of a new run; `skipped` says why nothing is evaluated on it."""
+
+    lane: Lane
+    lane_hash: str
+    skipped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedJob:
+    kind: JobKind
+    arm: Arm
+    queue: str
+    lane_name: str | None = None
+    lane_hash: str | None = None
+
+
+def hash_lane(lane: Lane) -> str:
+    """sha256 of what a lane measures. Its name is a label: renaming a lane keeps its baselines."""
+    return sha256(lane.model_dump_json(exclude={"name"}).encode()).hexdigest()
+
+
+def queue_of(lane: Lane) -> str:
+    return QUEUE_CPU if lane.gpu_type is None else f"gpu-{lane.gpu_type}"
+
+
+def planned_jobs(lanes: Iterable[PlannedLane]) -> list[PlannedJob]:
+    """Build and check of both arms, and both arms of each lane that is not skipped."""
+    jobs = [PlannedJob(kind, arm, QUEUE_CPU) for kind in (JobKind.BUILD, JobKind.CHECK) for arm in Arm]
+    for planned in lanes:
+        if not planned.skipped:
+            queue = queue_of(planned.lane)
+            jobs += [PlannedJob(JobKind.EVALUATE, arm, queue, planned.lane.name, planned.lane_hash) for arm in Arm]
+    return jobs
+
+
+def current(jobs: Iterable[_Job]) -> list[_Job]:
+    """Of each (kind, arm, lane) the highest generation."""
+    latest: dict[tuple[JobKind, Arm, str | None], _Job] = {}
+    for job in jobs:
+        key = (job.kind, job.arm, job.lane_name)
+        if key not in latest or latest[key].generation < job.generation:
+            latest[key] = job
+    return list(latest.values())
+
+
+def in_phase(state: RunState, jobs: Iterable[_Job]) -> list[_Job]:
+    """The current jobs that may run in this state."""
+    return [job for job in current(jobs) if job.kind is PHASES.get(state)]
+
+
+def next_state(state: RunState, jobs: Sequence[JobFacts]) -> RunState | None:
+    """The state that follows by what the jobs have come to, or None to wait. Judging ends elsewhere."""
+    phase = in_phase(state, jobs)
+    if state is RunState.QUEUED:
+        return RunState.BUILDING if any(job.state is not JobState.QUEUED for job in phase) else None
+    if state in _NEXT and all(job.state.finished for job in phase):
+        return _NEXT[state]
+    return None
+
+
+def source_gone(jobs: Iterable[_Job]) -> _Job | None:
+    """A job that failed because there is nothing to measure any more."""
+    failed = (job for job in jobs if job.state is JobState.FAILED and job.failure_reason in SOURCE_GONE)
+    return next(failed, None)
