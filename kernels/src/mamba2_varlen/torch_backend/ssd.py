@@ -5,7 +5,6 @@ consecutive waves are computed together in blocks that stay in cache.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -15,12 +14,15 @@ from ..arguments import SsdArguments
 from ..results import SsdResult
 from ..waves import WaveGrid
 from .pieces import Pieces, lay_out
+from .scratch import Scratch
 
 # Rows of a piece computed at once. Row tiles skip the columns that lie after their last row, and their scores stay in cache.
 ROW_TILE = 16
 
-# Elements of x in a block of pieces; larger blocks amortise calls, smaller ones keep their scores and states in cache.
+# A block of pieces holds about so many elements of x, and at least so many pieces: larger blocks amortise the cost of a call,
+# smaller ones keep scores and states in a cache of a few MB.
 BLOCK_ELEMENTS = 1 << 18
+MIN_BLOCK_PIECES = 4
 
 
 def ssd_prefill(arguments: SsdArguments) -> SsdResult:
@@ -31,15 +33,26 @@ def ssd_prefill(arguments: SsdArguments) -> SsdResult:
     kept = None
     if arguments.return_intermediate_states:
         kept = torch.empty((pieces.count, *carried.shape[1:]), dtype=arguments.state_dtype, device=carried.device)
-    y = torch.empty_like(pieces.x)
+    y = _output_rows(arguments, pieces, grid)
+    scratch = Scratch(pieces.x.dtype, pieces.x.device)
     for waves in _blocks(grid.wave_bounds, pieces.elements):
         block = pieces.narrow(waves[0], waves[-1])
-        entering = _pass_states(block, carried, waves, kept)
-        _scan(block, entering, y[waves[0] : waves[-1]])
-    _finish(y, pieces, arguments, grid)
+        entering = _pass_states(block, _added_states(block, scratch), carried, waves, kept)
+        _scan(block, entering, y[waves[0] : waves[-1]], scratch)
+        if arguments.D is not None:
+            _add_skip(y[waves[0] : waves[-1]], block.x, arguments.D)
+    _finish(y, arguments, grid)
     final = carried if grid.rank_to_sequence is None else torch.empty_like(carried).index_copy_(0, grid.rank_to_sequence, carried)
     intermediate = None if kept is None else kept.index_select(0, grid.chunk_end)
     return SsdResult(arguments.out, final.to(arguments.state_dtype), intermediate)
+
+
+def _output_rows(arguments: SsdArguments, pieces: Pieces, grid: WaveGrid) -> Tensor:
+    """Where rows (c, rows, H, P) are computed: `out` itself if rows lie there as tokens do, else a buffer."""
+    out = arguments.out
+    if grid.token_index is None and out.dtype == pieces.x.dtype and out.is_contiguous():
+        return out.view(pieces.x.shape)
+    return torch.empty(pieces.x.shape, dtype=pieces.x.dtype, device=out.device)
 
 
 def _initial_states(arguments: SsdArguments, grid: WaveGrid, dtype: torch.dtype) -> Tensor:
@@ -56,7 +69,7 @@ def _initial_states(arguments: SsdArguments, grid: WaveGrid, dtype: torch.dtype)
 
 def _blocks(wave_bounds: tuple[int, ...], elements: int) -> Iterator[tuple[int, ...]]:
     """Runs of wave bounds whose pieces, of `elements` each, fill about BLOCK_ELEMENTS; a single wave is never cut."""
-    limit = max(BLOCK_ELEMENTS // elements, 1)
+    limit = max(BLOCK_ELEMENTS // elements, MIN_BLOCK_PIECES)
     run = [0]
     for bound in wave_bounds[1:]:
         if len(run) > 1 and bound - run[0] > limit:
@@ -67,34 +80,50 @@ def _blocks(wave_bounds: tuple[int, ...], elements: int) -> Iterator[tuple[int, 
         yield tuple(run)
 
 
-def _pass_states(block: Pieces, carried: Tensor, waves: tuple[int, ...], kept: Tensor | None) -> Tensor:
-    """Advance `carried` (b, H, P, N) over the block's waves; returns the state entering each piece (k, H, P, N)."""
+def _added_states(block: Pieces, scratch: Scratch) -> tuple[Tensor, Tensor]:
+    """What each piece adds to the state (k, H, P, N), and an empty buffer of that shape for the states entering pieces."""
     weight = torch.exp((block.decay[:, :, -1:] - block.decay).clamp_(max=0.0)).mul_(block.dt)
-    weighted = block.grouped(block.x * weight.transpose(1, 2).unsqueeze(-1))
-    added = torch.matmul(weighted.transpose(-1, -2), block.B).view(block.count, *carried.shape[1:])
+    weighted = torch.mul(block.x, weight.transpose(1, 2).unsqueeze(-1), out=scratch.view("rows", *block.x.shape))
+    per_group = block.grouped(weighted).transpose(-1, -2)
+    size = block.B.shape[-1]
+    added = torch.matmul(per_group, block.B, out=scratch.view("added", *per_group.shape[:3], size))
+    shape = (block.count, block.x.shape[2], block.x.shape[3], size)
+    return added.view(shape), scratch.view("entering", *shape)
+
+
+def _pass_states(
+    block: Pieces, buffers: tuple[Tensor, Tensor], carried: Tensor, waves: tuple[int, ...], kept: Tensor | None
+) -> Tensor:
+    """Advance `carried` (b, H, P, N) over the block's waves; returns the state entering each piece (k, H, P, N)."""
+    added, entering = buffers
     total = torch.exp(block.decay[:, :, -1]).unsqueeze(-1).unsqueeze(-1)
-    entering = torch.empty_like(added)
-    for start, end in zip(waves, waves[1:], strict=False):
-        here = slice(start - waves[0], end - waves[0])
-        state = carried[: end - start]
-        entering[here] = state
-        torch.addcmul(added[here], state, total[here], out=state)
-        if kept is not None:
-            kept[start:end] = state
+    bounds = [bound - waves[0] for bound in waves]
+    entering[: bounds[1]] = carried[: bounds[1]]
+    for start, end, after in zip(bounds[:-1], bounds[1:], [*bounds[2:], bounds[-1]], strict=True):
+        # Sequences that go on hand their state to the next wave of the block; the others' comes to rest in `carried`.
+        going, width = after - end, end - start
+        parts = ((entering[end:after], slice(start, start + going)), (carried[going:width], slice(start + going, end)))
+        for target, pieces in parts:
+            torch.addcmul(added[pieces], entering[pieces], total[pieces], out=target)
+            if kept is not None:
+                kept[waves[0] :][pieces] = target
     return entering
 
 
-def _scan(block: Pieces, entering: Tensor, y: Tensor) -> None:
+def _scan(block: Pieces, entering: Tensor, y: Tensor, scratch: Scratch) -> None:
     """Write y (k, rows, H, P): what each row sees of its own piece, and of the state that entered the piece."""
     scores = torch.matmul(block.C, block.B.transpose(-1, -2)).tril_().unsqueeze(2)
-    values = block.x.transpose(1, 2) * block.dt.unsqueeze(-1)
+    count, length, heads, headdim = block.x.shape
+    values = scratch.view("values", count, heads, length, headdim)
+    torch.mul(block.x.transpose(1, 2), block.dt.unsqueeze(-1), out=values)
     states = entering.view(block.count, block.groups, -1, entering.shape[-1]).transpose(-1, -2)
+    buffer = scratch.view("rows", count, block.groups, length, states.shape[-1])
+    undecayed = block.ungrouped(torch.matmul(block.C, states, out=buffer))
     for first in range(0, block.rows, ROW_TILE):
         rows = slice(first, min(first + ROW_TILE, block.rows))
-        inside = _within_piece(block, scores, values, rows)
-        carried = block.ungrouped(torch.matmul(block.C[:, :, rows], states))
+        inside = _within_piece(block, scores, values, rows).transpose(1, 2)
         decay = _carried_decay(block, rows).transpose(1, 2).unsqueeze(-1)
-        torch.addcmul(inside.transpose(1, 2), carried, decay, out=y[:, rows])
+        torch.addcmul(inside, undecayed[:, rows], decay, out=y[:, rows])
 
 
 def _within_piece(block: Pieces, scores: Tensor, values: Tensor, rows: slice) -> Tensor:
@@ -110,15 +139,17 @@ def _carried_decay(block: Pieces, rows: slice) -> Tensor:
     return torch.exp(block.decay[:, :, rows])
 
 
-def _finish(y: Tensor, pieces: Pieces, arguments: SsdArguments, grid: WaveGrid) -> None:
-    """Add the skip, gate, and bring rows back into token order in `out`."""
-    dtype = y.dtype
-    if arguments.D is not None:
-        skip = arguments.D.to(dtype)
-        y.addcmul_(pieces.x, skip if skip.dim() == 2 else skip.unsqueeze(-1))
+def _add_skip(y: Tensor, x: Tensor, D: Tensor) -> None:
+    skip = D.to(y.dtype)
+    y.addcmul_(x, skip if skip.dim() == 2 else skip.unsqueeze(-1))
+
+
+def _finish(y: Tensor, arguments: SsdArguments, grid: WaveGrid) -> None:
+    """Bring rows back into token order in `out`, gated by z."""
     y = y.flatten(0, 1)
     if grid.row_of_token is not None:
         y = y.index_select(0, grid.row_of_token)
     if arguments.z is not None:
-        y = y.mul_(silu(arguments.z.to(dtype)))
-    arguments.out.copy_(y)
+        y = y.mul_(silu(arguments.z.to(y.dtype)))
+    if y.data_ptr() != arguments.out.data_ptr():
+        arguments.out.copy_(y)
