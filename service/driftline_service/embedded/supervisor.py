@@ -70,7 +70,7 @@ class Supervisor:
         if options.worker and not options.eval_python.exists():
             raise CannotServe(
                 f"no evaluation environment: {options.eval_python} does not exist; "
-                "run `make setup`, or name one with --eval-python"
+                "run `make envs`, or name one with --eval-python"
             )
 
     def _start(self, url: str, listener: socket.socket) -> None:

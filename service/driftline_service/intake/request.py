@@ -4,7 +4,7 @@ import re
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
-from driftline.contracts.base import Contract, Name, Share
+from driftline.contracts.base import Contract, Name
 from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 DEFAULT_MARGIN = 0.025
@@ -45,8 +45,8 @@ class SubmitRequest(Contract):
     questions: int | None = Field(
         default=None, ge=1, description="Ask fewer questions than the lanes do, of the same order"
     )
-    margin: Share = Field(
-        default=DEFAULT_MARGIN, description="Largest drop of exact_match that counts as none, a fraction"
+    margin: float = Field(
+        default=DEFAULT_MARGIN, gt=0, le=1, description="Largest drop of exact_match that counts as none, a fraction"
     )
     name: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
     measure_noise: bool = Field(default=False, description="base = head, both evaluated: an A/A run")

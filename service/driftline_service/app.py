@@ -1,0 +1,72 @@
+"""The composition root: settings become one FastAPI application. Nothing else wires parts together."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import driftline
+from fastapi import FastAPI
+
+from driftline_service import worker_api
+from driftline_service.api import (
+    health,
+    lanes,
+    problems,
+    run_detail,
+    run_events,
+    run_list,
+    run_submission,
+    workers,
+)  # fmt: skip
+from driftline_service.api.body_limit import BodyLimit, BodyLimits
+from driftline_service.api.context import Context
+from driftline_service.api.host_check import HostCheck
+from driftline_service.api.wakeups import Wakeups
+from driftline_service.auth.hosts import HostRule
+from driftline_service.auth.token import AdminToken
+from driftline_service.database.engine import make_engine, make_sessions
+from driftline_service.lanes import read_lanes
+from driftline_service.settings import Settings
+
+DESCRIPTION = """Did this commit move the model's accuracy away from main?
+
+Submit a run with `POST /api/v1/runs`, follow it under `/events`, read its `/report`. Reading is open; writing needs the
+admin token as bearer. Every error is `application/problem+json` with a `reason` for programs."""
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """The application of one process.
+
+    Raises:
+        ConfigurationError: if driftline.toml cannot be used.
+    """
+    engine = make_engine(settings.database_url.get_secret_value())
+    context = Context(
+        settings=settings, lanes=read_lanes(settings.config_path), sessions=make_sessions(engine),
+        admin=AdminToken.of(settings), wakeups=Wakeups(_dsn(settings)),
+    )  # fmt: skip
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        listening = asyncio.create_task(context.wakeups.listen())
+        yield
+        listening.cancel()
+        with suppress(asyncio.CancelledError):
+            await listening
+        engine.dispose()
+
+    app = FastAPI(title="Driftline", version=driftline.__version__, description=DESCRIPTION, lifespan=lifespan)
+    app.state.context = context
+    app.state.settings = settings
+    app.state.sessions = context.sessions
+    problems.register(app)
+    for part in (run_submission, run_list, run_detail, run_events, lanes, workers, health, worker_api):
+        app.include_router(part.router)
+    app.add_middleware(BodyLimit, limits=BodyLimits(settings.max_body_bytes, settings.max_worker_body_bytes))
+    app.add_middleware(HostCheck, rule=HostRule.of(settings))
+    return app
+
+
+def _dsn(settings: Settings) -> str:
+    """SQLAlchemy's URL as libpq reads it."""
+    return settings.database_url.get_secret_value().replace("postgresql+psycopg://", "postgresql://", 1)

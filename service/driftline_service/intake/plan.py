@@ -1,0 +1,110 @@
+"""A submit request becomes a NewRun: the repository is fetched, names become commits, kernels and lanes are found."""
+
+from pathlib import PurePosixPath
+
+from driftline.contracts.lane import Lane
+from driftline.git import GitError, Kernels, Mirror
+
+from driftline_service.intake.reach import unreachable_lanes
+from driftline_service.intake.refusal import Refusal
+from driftline_service.intake.request import SubmitRequest
+from driftline_service.lanes import Lanes
+from driftline_service.runs.submission import Commit, NewRun
+from driftline_service.settings import Settings
+
+LONGEST_NAME = 200
+
+
+def plan(request: SubmitRequest, *, lanes: Lanes, settings: Settings, idempotency_key: str | None = None) -> NewRun:
+    """Understand a request completely, or refuse it.
+
+    Raises:
+        Refusal: with a reason code; the message names the input and the remedy.
+    """
+    chosen = choose_lanes(request, lanes)
+    if request.local and not settings.allow_local_repositories:
+        raise Refusal(
+            "local_repository", f"{request.repo} is not a URL, and this service reads no local folders", status=403
+        )
+    try:
+        mirror = Mirror.open(settings.mirrors_dir, request.repo)
+        mirror.fetch()
+        return _planned(request, mirror, chosen, idempotency_key)
+    except GitError as error:
+        raise Refusal(error.reason, str(error)) from error
+
+
+def choose_lanes(request: SubmitRequest, lanes: Lanes) -> tuple[Lane, ...]:
+    """The lanes asked for, else the default ones.
+
+    Raises:
+        Refusal: unknown_lane, duplicate_lane or too_many_questions.
+    """
+    names = request.lanes or list(lanes.default_names)
+    chosen = []
+    for name in names:
+        lane = lanes.named(name)
+        if lane is None:
+            raise Refusal("unknown_lane", f"there is no lane {name!r}; there are {', '.join(map(repr, lanes.names))}")
+        if request.questions is not None and request.questions > lane.task.total_questions:
+            total = lane.task.total_questions
+            raise Refusal("too_many_questions", f"questions {request.questions}: lane {name!r} can ask 1 to {total}")
+        chosen.append(lane)
+    if len(set(names)) < len(names):
+        raise Refusal("duplicate_lane", f"each lane once, please; got {', '.join(names)}")
+    return tuple(chosen)
+
+
+def _planned(request: SubmitRequest, mirror: Mirror, lanes: tuple[Lane, ...], key: str | None) -> NewRun:
+    main = mirror.default_branch()
+    head_sha = mirror.resolve(request.head)
+    base_ref, base_sha = _base(request, mirror, head_sha, main)
+    if base_sha == head_sha and not request.measure_noise:
+        raise Refusal(
+            "same_commit", f"base and head are both {head_sha}; ask for measure_noise to compare it with itself"
+        )
+    base_kernels, head_kernels = _kernels(mirror, base_sha), _kernels(mirror, head_sha)
+    if base_kernels.layout is not head_kernels.layout:
+        raise Refusal(
+            "layouts_differ",
+            f"{base_sha[:12]} keeps its kernels as {base_kernels.layout}, {head_sha[:12]} as {head_kernels.layout}; "
+            "choose a base of the same layout",
+        )
+    changed = [PurePosixPath(path) for path in mirror.changed_paths(base_sha, head_sha)]
+    base = _commit(mirror, base_ref, base_sha, base_kernels)
+    head = _commit(mirror, request.head, head_sha, head_kernels)
+    return NewRun(
+        name=(request.name or head.subject or head_sha[:12])[:LONGEST_NAME], repository_url=request.repo, main_branch=main,
+        layout=head_kernels.layout, base=base, head=head, lanes=lanes, margin=request.margin, created_by="admin",
+        questions=request.questions, measure_noise=request.measure_noise, idempotency_key=key,
+        unreachable={} if request.measure_noise else unreachable_lanes(lanes, changed, head_kernels),
+    )  # fmt: skip
+
+
+def _base(request: SubmitRequest, mirror: Mirror, head_sha: str, main: str) -> tuple[str, str]:
+    """(as it is called, SHA) of the commit to compare with."""
+    if request.measure_noise:
+        return request.head, head_sha
+    if request.base is not None:
+        return request.base, mirror.resolve(request.base)
+    fork = mirror.merge_base(head_sha, mirror.resolve(main))
+    if fork != head_sha:
+        return main, fork
+    parents = mirror.commit_info(head_sha).parents
+    if not parents:
+        raise Refusal("no_base", f"{head_sha} is the first commit of {main}; name a base")
+    return f"{request.head}^", parents[0]
+
+
+def _kernels(mirror: Mirror, sha: str) -> Kernels:
+    found = mirror.find_kernels(sha)
+    if found is None:
+        raise Refusal("no_kernels", f"commit {sha} has no Mamba2 kernels")
+    return found
+
+
+def _commit(mirror: Mirror, ref: str, sha: str, kernels: Kernels) -> Commit:
+    return Commit(
+        ref=ref, sha=sha, subject=mirror.commit_info(sha).subject[:LONGEST_NAME], kernel_path=kernels.path,
+        kernel_tree=mirror.tree_id(sha, kernels.path),
+    )  # fmt: skip

@@ -1,0 +1,25 @@
+"""Which lanes a change can reach at all. A lane that cannot see a change would be green for the wrong reason."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+
+from driftline.contracts.lane import Lane
+from driftline.contracts.words import Layout
+from driftline.git import Kernels
+
+OWN_FOLDERS: Mapping[str, frozenset[str]] = {"torch": frozenset({"triton_backend"})}
+"""Backend -> folders of the kernels it can never load, in layout mamba2_varlen: `torch` runs where Triton is not installed.
+The triton backend may call the torch one, and everything may call what lies beside them."""
+
+
+def unreachable_lanes(lanes: Sequence[Lane], changed: Sequence[PurePosixPath], kernels: Kernels) -> dict[str, str]:
+    """Lane name -> why no changed file can reach its backend."""
+    if kernels.layout is not Layout.MAMBA2_VARLEN:
+        return {}
+    inside = [path.relative_to(kernels.path) for path in changed if path.is_relative_to(kernels.path)]
+    folders = {path.parts[0] for path in inside}
+    return {
+        lane.name: f"this lane cannot see this change: backend {lane.backend} loads nothing of {', '.join(sorted(folders))}"
+        for lane in lanes
+        if folders and folders <= OWN_FOLDERS.get(lane.backend, frozenset())
+    }
