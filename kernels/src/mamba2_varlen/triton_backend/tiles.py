@@ -1,0 +1,82 @@
+"""Tile sizes of every kernel: the one used first, the others a checker should sweep, and a way to pin one.
+
+No kernel is autotuned: a choice by timing would change results' last bits between processes, and hide bugs that only show
+with tiles smaller than a chunk.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Block sizes by the kernel's own constexpr names, with warps and software pipeline stages."""
+
+    blocks: tuple[tuple[str, int], ...]
+    num_warps: int = 4
+    num_stages: int = 2
+
+    def __str__(self) -> str:
+        sizes = ",".join(f"{name}={size}" for name, size in self.blocks)
+        return f"{sizes},warps={self.num_warps},stages={self.num_stages}"
+
+
+def _tiles(names: str, *rows: tuple[tuple[int, ...], int, int]) -> tuple[Tile, ...]:
+    return tuple(
+        Tile(tuple(zip(names.split(), sizes, strict=True)), num_warps=warps, num_stages=stages)
+        for sizes, warps, stages in rows
+    )
+
+
+# First entry: what runs unless pinned. float32 products run without tensor cores and need many registers, so no tile
+# holds more than 64 x 128 accumulators.
+CANDIDATES = MappingProxyType(
+    {
+        "ssd_cumsum": _tiles("BLOCK_H", ((4,), 4, 1), ((1,), 2, 1), ((8,), 4, 1)),
+        "ssd_chunk_state": _tiles(
+            "BLOCK_P BLOCK_N BLOCK_K", ((64, 64, 32), 4, 3), ((32, 64, 32), 4, 2), ((64, 128, 32), 8, 2), ((32, 32, 16), 2, 1)
+        ),
+        "ssd_state_passing": _tiles("BLOCK", ((1024,), 4, 1), ((256,), 2, 1), ((2048,), 8, 1)),
+        "ssd_bmm": _tiles("BLOCK_M BLOCK_N BLOCK_K", ((64, 64, 32), 4, 3), ((32, 32, 32), 4, 2), ((128, 64, 32), 8, 2)),
+        "ssd_chunk_scan": _tiles(
+            "BLOCK_M BLOCK_P BLOCK_K BLOCK_N",
+            ((64, 64, 32, 64), 4, 2),
+            ((32, 64, 32, 64), 4, 2),
+            ((128, 64, 32, 64), 8, 2),
+            ((16, 32, 16, 32), 2, 1),
+        ),
+        "conv_prefill": _tiles("BLOCK_D", ((128,), 4, 1), ((64,), 2, 1), ((256,), 4, 1)),
+        "conv_update": _tiles("BLOCK_D", ((256,), 4, 1), ((64,), 2, 1)),
+        "ssu": _tiles("BLOCK_P", ((16,), 4, 1), ((4,), 2, 1), ((32,), 4, 1)),
+        "norm": _tiles("BLOCK_ROWS", ((1,), 4, 1), ((4,), 4, 1)),
+    }
+)
+
+_PINNED: ContextVar[MappingProxyType[str, Tile]] = ContextVar("pinned_tiles", default=MappingProxyType({}))
+
+
+def tile_for(kernel_name: str) -> Tile:
+    """The pinned tile of a kernel, else its first candidate."""
+    return _PINNED.get().get(kernel_name) or CANDIDATES[kernel_name][0]
+
+
+@contextmanager
+def pin_tiles(kernel_name: str, tile: Tile) -> Iterator[None]:
+    """Use `tile` for one kernel within the block. Pins of several kernels nest.
+
+    Raises ValueError for an unknown kernel or block sizes under other names than the kernel's.
+    """
+    if kernel_name not in CANDIDATES:
+        raise ValueError(f"kernel_name must be one of {', '.join(CANDIDATES)}; got {kernel_name!r}")
+    wanted = [name for name, _ in CANDIDATES[kernel_name][0].blocks]
+    given = [name for name, _ in tile.blocks]
+    if wanted != given:
+        raise ValueError(f"tile of {kernel_name} must set {wanted}, got {given}")
+    token = _PINNED.set(MappingProxyType({**_PINNED.get(), kernel_name: tile}))
+    try:
+        yield
+    finally:
+        _PINNED.reset(token)
