@@ -8,6 +8,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from driftline_service.api import problems
 
+PATIENCE_BYTES = 16 << 20
+"""How much of a refused body is read and thrown away; a client that sends more is cut off."""
+
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
@@ -33,6 +36,7 @@ class BodyLimit:
             return
         limit = self._limits.of(scope["path"])
         if _declared(scope) > limit:
+            await _drain(receive)
             await _refuse(scope, send, limit)
             return
         seen = 0
@@ -42,6 +46,8 @@ class BodyLimit:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > limit:  # inside the application: its own handler answers
+                if message.get("more_body", False):
+                    await _drain(receive)
                 raise HTTPException(413, _detail(limit))
             return message
 
@@ -53,6 +59,16 @@ def _declared(scope: Scope) -> int:
         if name == b"content-length":
             return int(value) if value.isdigit() else 0
     return 0
+
+
+async def _drain(receive: Receive) -> None:
+    """Read on for a while: a client that is still sending would see a broken connection instead of the answer."""
+    drained = 0
+    while drained < PATIENCE_BYTES:
+        message = await receive()
+        drained += len(message.get("body", b""))
+        if not message.get("more_body", False):
+            return
 
 
 def _detail(limit: int) -> str:

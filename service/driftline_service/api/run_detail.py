@@ -29,7 +29,9 @@ LARGEST_PAGE = 200
 class SampleFilter(Contract):
     """Which questions to list."""
 
-    changed: Literal[True] = Field(default=True, description="only those whose response or correctness differs")
+    changed: bool = Field(
+        default=True, description="those whose response or correctness differs; others are not listed"
+    )
     lane: str | None = Field(default=None, description="only this lane's")
     offset: int = Field(default=0, ge=0)
     limit: int = Field(default=50, ge=1, le=LARGEST_PAGE)
@@ -72,6 +74,8 @@ def show_report(
 def list_samples(run_id: UUID, session: SessionDep, wanted: Annotated[SampleFilter, Query()]) -> SamplePage:
     """Questions whose answer changed, both arms side by side."""
     _run(session, run_id)
+    if not wanted.changed:
+        raise Problem(422, "malformed", "changed: only changed samples are listed; ask for changed=true")
     changed = changed_samples_of(session, run_id)
     fitting = [sample for sample in changed if wanted.lane in (None, sample.lane)]
     return SamplePage(total=len(fitting), samples=fitting[wanted.offset : wanted.offset + wanted.limit])

@@ -78,7 +78,7 @@ class _Reader:
 async def stream_events(
     run_id: UUID, found: ContextDep, last_event_id: Annotated[int | None, Header(ge=0)] = None
 ) -> StreamingResponse:
-    """The run's log and progress as they come. `Last-Event-ID` resumes after that entry; the stream ends with the run."""
+    """The run's log and progress as they come. `Last-Event-ID` resumes after that entry; it ends with the run."""
     reader = _Reader(run_id, after=last_event_id or 0)
     first = await run_in_threadpool(reader.news, found)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

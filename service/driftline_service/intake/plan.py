@@ -60,9 +60,7 @@ def _planned(request: SubmitRequest, mirror: Mirror, lanes: tuple[Lane, ...], ke
     head_sha = mirror.resolve(request.head)
     base_ref, base_sha = _base(request, mirror, head_sha, main)
     if base_sha == head_sha and not request.measure_noise:
-        raise Refusal(
-            "same_commit", f"base and head are both {head_sha}; ask for measure_noise to compare it with itself"
-        )
+        raise Refusal("same_commit", f"base and head are both {head_sha}; measure_noise asks for such a run")
     base_kernels, head_kernels = _kernels(mirror, base_sha), _kernels(mirror, head_sha)
     if base_kernels.layout is not head_kernels.layout:
         raise Refusal(
@@ -74,9 +72,9 @@ def _planned(request: SubmitRequest, mirror: Mirror, lanes: tuple[Lane, ...], ke
     base = _commit(mirror, base_ref, base_sha, base_kernels)
     head = _commit(mirror, request.head, head_sha, head_kernels)
     return NewRun(
-        name=(request.name or head.subject or head_sha[:12])[:LONGEST_NAME], repository_url=request.repo, main_branch=main,
-        layout=head_kernels.layout, base=base, head=head, lanes=lanes, margin=request.margin, created_by="admin",
-        questions=request.questions, measure_noise=request.measure_noise, idempotency_key=key,
+        name=(request.name or head.subject or head_sha[:12])[:LONGEST_NAME], repository_url=request.repo,
+        main_branch=main, layout=head_kernels.layout, base=base, head=head, lanes=lanes, margin=request.margin,
+        created_by="admin", questions=request.questions, measure_noise=request.measure_noise, idempotency_key=key,
         unreachable={} if request.measure_noise else unreachable_lanes(lanes, changed, head_kernels),
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from driftline.contracts.words import Layout
 from driftline.git import Kernels
 
 OWN_FOLDERS: Mapping[str, frozenset[str]] = {"torch": frozenset({"triton_backend"})}
-"""Backend -> folders of the kernels it can never load, in layout mamba2_varlen: `torch` runs where Triton is not installed.
+"""Backend -> folders of the kernels it can never load, in layout mamba2_varlen: `torch` runs without Triton.
 The triton backend may call the torch one, and everything may call what lies beside them."""
 
 
@@ -19,7 +19,7 @@ def unreachable_lanes(lanes: Sequence[Lane], changed: Sequence[PurePosixPath], k
     inside = [path.relative_to(kernels.path) for path in changed if path.is_relative_to(kernels.path)]
     folders = {path.parts[0] for path in inside}
     return {
-        lane.name: f"this lane cannot see this change: backend {lane.backend} loads nothing of {', '.join(sorted(folders))}"
+        lane.name: f"this lane cannot see this change: {lane.backend} loads nothing of {', '.join(sorted(folders))}"
         for lane in lanes
         if folders and folders <= OWN_FOLDERS.get(lane.backend, frozenset())
     }

@@ -1,0 +1,119 @@
+"""The real application on a real port over a database of its own, and a small git repository to submit."""
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import psycopg
+import pytest
+import uvicorn
+from driftline_service.app import create_app
+from driftline_service.database.engine import Sessions, make_engine, make_sessions
+from driftline_service.database.migrate import migrate
+from driftline_service.settings import Settings
+from sqlalchemy.engine import make_url
+
+SERVER = os.environ.get("DRIFTLINE_TEST_DATABASE_URL", "postgresql+psycopg://postgres@127.0.0.1:5432/postgres")
+PROJECT = Path(__file__).parents[3]
+TOKEN = "sesame"
+
+
+@pytest.fixture(scope="session")
+def database_url() -> Iterator[str]:
+    """A migrated database that is dropped afterwards. Without PostgreSQL this fails; it never skips."""
+    name = f"driftline_api_{uuid4().hex[:12]}"
+    dsn = SERVER.replace("+psycopg", "")
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(f"create database {name}")
+        url = make_url(SERVER).set(database=name).render_as_string(hide_password=False)
+        migrate(url)
+        yield url
+        connection.execute(f"drop database {name} with (force)")
+
+
+@pytest.fixture(scope="session")
+def settings(database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    folder = tmp_path_factory.mktemp("service")
+    fields: dict[str, Any] = {
+        "database_url": database_url, "broker_url": f"filesystem://{folder}/broker", "data_dir": folder,
+        "config_path": PROJECT / "driftline.toml", "assets_root": PROJECT, "admin_token": TOKEN,
+        "allow_local_repositories": True, "public_url": "http://drift.example.org",
+    }  # fmt: skip
+    return Settings(**fields)
+
+
+@pytest.fixture(scope="session")
+def sessions(settings: Settings) -> Iterator[Sessions]:
+    """To look at what was stored, and to store what other parts would."""
+    engine = make_engine(settings.database_url.get_secret_value())
+    yield make_sessions(engine)
+    engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def client(settings: Settings) -> Iterator[httpx.Client]:
+    """A client that holds the admin token, against a server with every middleware."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(create_app(settings), log_config=None, lifespan="on")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    while not server.started:
+        assert thread.is_alive(), "the application did not start"
+        time.sleep(0.01)
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=20) as opened:
+        yield opened
+    server.should_exit = True
+    thread.join(10)
+    listener.close()
+
+
+KERNELS = PROJECT / "kernels" / "src" / "mamba2_varlen"
+
+
+@pytest.fixture(scope="session")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """main: no kernels, kernels, docs. Branch `refactor` changes the torch backend, `triton` the triton backend."""
+    made = tmp_path_factory.mktemp("git") / "kernels"
+    made.mkdir()
+    git(made, "init", "-q", "-b", "main")
+    (made / "README").write_text("nothing yet\n")
+    commit(made, "Start")
+    inside = made / "kernels" / "src" / "mamba2_varlen"
+    shutil.copytree(KERNELS, inside, ignore=shutil.ignore_patterns("__pycache__"))
+    commit(made, "Add kernels")
+    (made / "README").write_text("kernels\n")
+    commit(made, "Say more")
+    for branch, backend in (("refactor", "torch_backend"), ("triton", "triton_backend")):
+        git(made, "checkout", "-q", "-b", branch, "main")
+        with (inside / backend / "__init__.py").open("a") as file:
+            file.write("\n# changed\n")
+        commit(made, f"Change {branch}")
+    git(made, "checkout", "-q", "main")
+    return made
+
+
+@pytest.fixture(scope="session")
+def commits(repository: Path) -> dict[str, str]:
+    """What the names mean."""
+    return {name: git(repository, "rev-parse", name) for name in ("main", "main^", "main~2", "refactor", "triton")}
+
+
+def git(folder: Path, *arguments: str) -> str:
+    names = ["-c", "user.name=A Person", "-c", "user.email=person@example.org"]
+    command = ["git", "-C", str(folder), *names, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def commit(folder: Path, subject: str) -> None:
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", subject)
