@@ -59,8 +59,8 @@ def _conv_prefill_kernel(
 
     if tile == 0:
         for back in tl.static_range(HISTORY):
-            taken = tl.zeros([1, BLOCK_D], dtype=tl.int64) + length + (back - HISTORY)
-            value = _inputs(x_ptr, initial_ptr, taken, channel, sequence, start, wide, channels, stride_x_t, stride_x_d, HISTORY)
+            end = tl.zeros([1, BLOCK_D], dtype=tl.int64) + length + (back - HISTORY)
+            value = _inputs(x_ptr, initial_ptr, end, channel, sequence, start, wide, channels, stride_x_t, stride_x_d, HISTORY)
             kept = final_ptr + (sequence * channels + channel) * HISTORY + back
             tl.store(kept, value.to(final_ptr.dtype.element_ty), mask=wide)
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import torch
 import triton
+import triton.language as tl
 from torch import Tensor
+from triton import knobs
 
 from .tiles import Tile, tile_for
 
-Argument = Tensor | int | float | bool | str | None
+Argument = Tensor | int | float | bool | str | tl.dtype | None
 Grid = tuple[int, ...]
 
 
@@ -64,6 +66,14 @@ def cdiv(value: int, block: int) -> int:
 def block_of(value: int, least: int = 1) -> int:
     """The power of two that covers value, at least `least` (16 where the block enters a matrix product)."""
     return max(triton.next_power_of_2(max(value, 1)), least)
+
+
+def product_dtype(x: Tensor) -> tl.dtype:
+    """Operand dtype of matrix products: x's own. Triton 3.6's interpreter multiplies bfloat16 bit patterns as if they were
+    integers, so on a CPU such products run in float32."""
+    if x.dtype == torch.bfloat16 and knobs.runtime.interpret:
+        return tl.float32
+    return {torch.float32: tl.float32, torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}[x.dtype]
 
 
 def refuse_float64(x: Tensor) -> None:

@@ -6,7 +6,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ..arguments import SsdArguments
-from .launch import cdiv, launch
+from .launch import cdiv, launch, product_dtype
 
 
 @triton.jit
@@ -14,7 +14,7 @@ def _bmm_kernel(
     C_ptr, B_ptr, starts_ptr, scores_ptr,
     groups, size,
     stride_c_t, stride_c_g, stride_c_n, stride_b_t, stride_b_g, stride_b_n,
-    CHUNK: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    CHUNK: tl.constexpr, DTYPE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     chunk = tl.program_id(0).to(tl.int64)
     group = tl.program_id(2).to(tl.int64)
@@ -36,7 +36,7 @@ def _bmm_kernel(
             B_mask = (k < size)[:, None] & (column < length)[None, :]
             C = tl.load(C_row + k[None, :].to(tl.int64) * stride_c_n, mask=C_mask, other=0.0)
             B = tl.load(B_row + k[:, None].to(tl.int64) * stride_b_n, mask=B_mask, other=0.0)
-            scores = tl.dot(C, B.to(C.dtype), acc=scores, input_precision="ieee")
+            scores = tl.dot(C.to(DTYPE), B.to(DTYPE), acc=scores, input_precision="ieee")
         target = scores_ptr + ((chunk * groups + group) * CHUNK + row[:, None]) * CHUNK + column[None, :]
         tl.store(target, scores, mask=(row < CHUNK)[:, None] & (column < CHUNK)[None, :])
 
@@ -54,6 +54,6 @@ def chunk_scores(arguments: SsdArguments) -> Tensor:
         C_ptr=C, B_ptr=B, starts_ptr=metadata.cu_chunk_seqlens, scores_ptr=scores, groups=groups, size=size,
         stride_c_t=C.stride(0), stride_c_g=C.stride(1), stride_c_n=C.stride(2),
         stride_b_t=B.stride(0), stride_b_g=B.stride(1), stride_b_n=B.stride(2),
-        CHUNK=chunk,
+        CHUNK=chunk, DTYPE=product_dtype(arguments.x),
     )  # fmt: skip
     return scores

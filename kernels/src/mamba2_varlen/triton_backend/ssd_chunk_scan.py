@@ -5,7 +5,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ..arguments import SsdArguments
-from .launch import cdiv, launch
+from .launch import cdiv, launch, product_dtype
 
 
 @triton.jit
@@ -20,7 +20,7 @@ def _chunk_scan_kernel(
     heads, headdim, size, groups,
     stride_x_t, stride_x_h, stride_x_p, stride_c_t, stride_c_g, stride_c_n,
     stride_z_t, stride_z_h, stride_z_p, stride_out_t, stride_out_h, stride_out_p, stride_d_h, stride_d_p,
-    CHUNK: tl.constexpr, HAS_INITIAL: tl.constexpr,
+    CHUNK: tl.constexpr, HAS_INITIAL: tl.constexpr, DTYPE: tl.constexpr,
     BLOCK_M: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     chunk = tl.program_id(0).to(tl.int64)
@@ -41,7 +41,6 @@ def _chunk_scan_kernel(
         per_row = (chunk * heads + head) * CHUNK
         decay = tl.load(decay_ptr + per_row + row, mask=used, other=0.0)
         out = tl.zeros([BLOCK_M, BLOCK_P], dtype=tl.float32)
-        dtype = x_ptr.dtype.element_ty
 
         # A sequence's first chunk has nothing to carry unless an initial state was given.
         if HAS_INITIAL or not is_first:
@@ -55,7 +54,7 @@ def _chunk_scan_kernel(
                     states_ptr + ((chunk * heads + head) * headdim + lane) * size + n[:, None],
                     mask=(n < size)[:, None] & wide[None, :], other=0.0,
                 )  # fmt: skip
-                out = tl.dot(C.to(dtype), state.to(dtype), acc=out, input_precision="ieee")
+                out = tl.dot(C.to(DTYPE), state.to(DTYPE), acc=out, input_precision="ieee")
             out = out * _carried_decay(decay)[:, None]
 
         scores_row = scores_ptr + ((chunk * groups + group) * CHUNK + row[:, None]) * CHUNK
@@ -71,7 +70,7 @@ def _chunk_scan_kernel(
                 x_ptr + (start + source)[:, None] * stride_x_t + head * stride_x_h + lane * stride_x_p,
                 mask=known[:, None] & wide[None, :], other=0.0,
             )  # fmt: skip
-            out = tl.dot(tl.where(causal, weight, 0.0).to(dtype), x, acc=out, input_precision="ieee")
+            out = tl.dot(tl.where(causal, weight, 0.0).to(DTYPE), x.to(DTYPE), acc=out, input_precision="ieee")
 
         if D_ptr is not None:
             skip = tl.load(D_ptr + head * stride_d_h + lane * stride_d_p, mask=wide[None, :], other=0.0).to(tl.float32)
@@ -106,5 +105,5 @@ def chunk_scan(arguments: SsdArguments, states: Tensor, scores: Tensor, step: Te
         stride_z_t=z_strides[0], stride_z_h=z_strides[1], stride_z_p=z_strides[2],
         stride_out_t=out.stride(0), stride_out_h=out.stride(1), stride_out_p=out.stride(2),
         stride_d_h=d_strides[0], stride_d_p=d_strides[1],
-        CHUNK=metadata.chunk_size, HAS_INITIAL=arguments.initial_states is not None,
+        CHUNK=metadata.chunk_size, HAS_INITIAL=arguments.initial_states is not None, DTYPE=product_dtype(x),
     )  # fmt: skip

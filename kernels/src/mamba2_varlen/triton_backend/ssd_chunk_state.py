@@ -6,7 +6,7 @@ import triton.language as tl
 from torch import Tensor
 
 from ..arguments import SsdArguments
-from .launch import cdiv, launch
+from .launch import cdiv, launch, product_dtype
 
 
 @triton.jit
@@ -14,7 +14,7 @@ def _chunk_state_kernel(
     x_ptr, B_ptr, step_ptr, decay_ptr, starts_ptr, added_ptr,
     heads, headdim, size, heads_per_group,
     stride_x_t, stride_x_h, stride_x_p, stride_b_t, stride_b_g, stride_b_n,
-    CHUNK: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    CHUNK: tl.constexpr, DTYPE: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     chunk = tl.program_id(0).to(tl.int64)
     head = tl.program_id(2).to(tl.int64)
@@ -44,8 +44,8 @@ def _chunk_state_kernel(
         step = tl.load(step_ptr + per_row + row, mask=used, other=0.0)
         decay = tl.load(decay_ptr + per_row + row, mask=used, other=0.0)
         weight = step * tl.exp(tl.minimum(last - decay, 0.0))
-        weighted = (x.to(tl.float32) * weight[None, :]).to(x_ptr.dtype.element_ty)
-        added = tl.dot(weighted, B.to(x_ptr.dtype.element_ty), acc=added, input_precision="ieee")
+        weighted = (x.to(tl.float32) * weight[None, :]).to(DTYPE)
+        added = tl.dot(weighted, B.to(DTYPE), acc=added, input_precision="ieee")
 
     target = ((chunk * heads + head) * headdim + channel[:, None]) * size + column[None, :]
     tl.store(added_ptr + target, added, mask=(channel < headdim)[:, None] & (column < size)[None, :])
@@ -65,6 +65,6 @@ def chunk_states(arguments: SsdArguments, step: Tensor, decay: Tensor) -> Tensor
         heads=heads, headdim=headdim, size=size, heads_per_group=heads // groups,
         stride_x_t=x.stride(0), stride_x_h=x.stride(1), stride_x_p=x.stride(2),
         stride_b_t=B.stride(0), stride_b_g=B.stride(1), stride_b_n=B.stride(2),
-        CHUNK=metadata.chunk_size,
+        CHUNK=metadata.chunk_size, DTYPE=product_dtype(x),
     )  # fmt: skip
     return added

@@ -48,10 +48,10 @@ CANDIDATES = MappingProxyType(
             ((128, 64, 32, 64), 8, 2),
             ((16, 32, 16, 32), 2, 1),
         ),
-        "conv_prefill": _tiles("BLOCK_D", ((128,), 4, 1), ((64,), 2, 1), ((256,), 4, 1)),
+        "conv_prefill": _tiles("BLOCK_D", ((128,), 4, 1), ((64,), 2, 1), ((256,), 8, 1)),
         "conv_update": _tiles("BLOCK_D", ((256,), 4, 1), ((64,), 2, 1)),
         "ssu": _tiles("BLOCK_P", ((16,), 4, 1), ((4,), 2, 1), ((32,), 4, 1)),
-        "norm": _tiles("BLOCK_ROWS", ((1,), 4, 1), ((4,), 4, 1)),
+        "norm": _tiles("BLOCK_ROWS", ((1,), 4, 1), ((2,), 8, 1)),
     }
 )
 
