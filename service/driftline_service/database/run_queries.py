@@ -1,7 +1,6 @@
 """Named queries on runs and their lanes. State changes are conditional updates from an expected state."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -63,7 +62,3 @@ def move_run(session: Session, run_id: UUID, *, expected: Iterable[RunState], st
     """Change the run's state if it is one of those expected; True if it was."""
     statement = update(Run).where(Run.id == run_id, Run.state.in_(tuple(expected))).values(state=state, **values)
     return session.execute(statement.returning(Run.id)).scalar_one_or_none() is not None
-
-
-def mark_started(session: Session, run_id: UUID, now: datetime) -> None:
-    session.execute(update(Run).where(Run.id == run_id, Run.started_at.is_(None)).values(started_at=now))

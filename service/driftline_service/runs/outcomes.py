@@ -1,0 +1,86 @@
+"""How an attempt ends and what that makes of its job. Callers hold the job's lock (job_queries.lock_job)."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from driftline.contracts.words import AttemptState, FailureKind, JobState
+from sqlalchemy.orm import Session
+
+from driftline_service.database import attempt_queries, job_queries, outbox_queries
+from driftline_service.database.event_queries import record
+from driftline_service.database.tables import Attempt, Job
+from driftline_service.runs.states import may_become_job
+
+MAX_ATTEMPTS = 3
+"""A third failure of the same kind is no accident any more."""
+
+FIRST_BACK_OFF = timedelta(seconds=5)
+"""Long enough for a full disk or a restarting service to pass, doubled at each further attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFailure:
+    """Why an attempt gave nothing."""
+
+    kind: FailureKind
+    reason: str
+    message: str = ""
+
+
+LEASE_EXPIRED = AttemptFailure(FailureKind.LOST, "lease_expired", "the worker was not heard of before its lease ended")
+
+
+def adopt(session: Session, attempt: Attempt, now: datetime) -> bool:
+    """The attempt succeeded and is the job's one and only. False if either was finished already."""
+    if not attempt_queries.move_attempt(session, attempt.id, state=AttemptState.SUCCEEDED, now=now):
+        return False
+    values = {"adopted_attempt_id": attempt.id, "finished_at": now, "message": ""}
+    expected = (JobState.RUNNING,)
+    if not job_queries.move_job(session, attempt.job_id, expected=expected, state=JobState.SUCCEEDED, **values):
+        raise RuntimeError(f"job {attempt.job_id} was not running although its attempt {attempt.id} was")
+    job = session.get_one(Job, attempt.job_id)
+    record(session, job.run_id, "job_succeeded", title(job), job_id=job.id)
+    return True
+
+
+def give_up(session: Session, attempt: Attempt, failure: AttemptFailure, now: datetime) -> bool:
+    """The attempt failed: another one if its kind allows and fewer than MAX_ATTEMPTS were made, else the job failed.
+
+    False if the attempt was finished already.
+    """
+    lost = failure.kind is FailureKind.LOST
+    state = AttemptState.LOST if lost else AttemptState.FAILED
+    told = {"failure_kind": failure.kind, "failure_reason": failure.reason, "message": failure.message}
+    if not attempt_queries.move_attempt(session, attempt.id, state=state, now=now, **told):
+        return False
+    attempt_queries.delete_answers(session, attempt.id)
+    job = session.get_one(Job, attempt.job_id)
+    text = f"{title(job)}: attempt {attempt.number}: {failure.reason}: {failure.message}".rstrip(": ")
+    record(session, job.run_id, "attempt_lost" if lost else "attempt_failed", text, job_id=job.id)
+    if failure.kind.retried and attempt.number < MAX_ATTEMPTS:
+        _queue_again(session, job, failure, attempt.number, now)
+    else:
+        _fail(session, job, failure, now)
+    return True
+
+
+def title(job: Job) -> str:
+    """What people call the job, e.g. "evaluate head on canary V1"."""
+    words = f"{job.kind.value} {job.arm.value}"
+    return words if job.lane_name is None else f"{words} on {job.lane_name}"
+
+
+def _queue_again(session: Session, job: Job, failure: AttemptFailure, number: int, now: datetime) -> None:
+    not_before = now + FIRST_BACK_OFF * 2 ** (number - 1)
+    values = {"not_before": not_before, "message": f"{failure.reason}: {failure.message}".rstrip(": ")}
+    if job_queries.move_job(session, job.id, expected=(JobState.RUNNING,), state=JobState.QUEUED, **values):
+        outbox_queries.enqueue(session, job.id, not_before)
+
+
+def _fail(session: Session, job: Job, failure: AttemptFailure, now: datetime) -> None:
+    values = {
+        "failure_kind": failure.kind, "failure_reason": failure.reason, "message": failure.message, "finished_at": now,
+    }  # fmt: skip
+    expected = may_become_job(JobState.FAILED)
+    if job_queries.move_job(session, job.id, expected=expected, state=JobState.FAILED, **values):
+        record(session, job.run_id, "job_failed", f"{title(job)}: {failure.reason}", job_id=job.id)
