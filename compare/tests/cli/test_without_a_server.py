@@ -1,29 +1,18 @@
 """What needs no server: help, errors that name the remedy, doctor, data."""
 
-import importlib.util
 import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-
-def _load() -> ModuleType:
-    """Importlib mode has no package to import a neighbour from."""
-    spec = importlib.util.spec_from_file_location("command_line", Path(__file__).with_name("command_line.py"))
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+Driftline = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-driftline = _load().driftline
-
-
-def test_help_comes_at_once_and_loads_nothing_heavy(tmp_path: Path) -> None:
+def test_help_comes_at_once_and_loads_nothing_heavy(driftline: Driftline, tmp_path: Path) -> None:
     started = time.monotonic()
     answer = driftline("--help", folder=tmp_path)
     assert answer.returncode == 0
@@ -39,7 +28,7 @@ def test_help_comes_at_once_and_loads_nothing_heavy(tmp_path: Path) -> None:
     "command",
     ["serve", "submit", "runs", "report", "cancel", "lanes", "check-kernels", "build-kernels", "data", "doctor"],
 )
-def test_each_command_teaches_by_example(command: str, tmp_path: Path) -> None:
+def test_each_command_teaches_by_example(driftline: Driftline, command: str, tmp_path: Path) -> None:
     answer = driftline(command, "--help", folder=tmp_path)
     assert answer.returncode == 0
     assert f"driftline {command}" in answer.stdout.split("Example", 1)[1]
@@ -58,7 +47,9 @@ def test_each_command_teaches_by_example(command: str, tmp_path: Path) -> None:
         (["data", "gsm8k", "--from", "nowhere"], "--from names the folder"),
     ],
 )
-def test_a_mistake_is_one_line_and_a_remedy(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_a_mistake_is_one_line_and_a_remedy(
+    driftline: Driftline, arguments: list[str], message: str, tmp_path: Path
+) -> None:
     answer = driftline(*arguments, folder=tmp_path)
     assert answer.returncode == 1
     assert message in answer.stderr
@@ -66,14 +57,14 @@ def test_a_mistake_is_one_line_and_a_remedy(arguments: list[str], message: str, 
     assert answer.stderr.count("\n") == 1
 
 
-def test_another_version_of_the_data_is_refused(tmp_path: Path) -> None:
+def test_another_version_of_the_data_is_refused(driftline: Driftline, tmp_path: Path) -> None:
     (tmp_path / "train.jsonl").write_text("{}\n")
     answer = driftline("data", "gsm8k", "--from", str(tmp_path), folder=tmp_path)
     assert answer.returncode == 1
     assert "it is another version" in answer.stderr
 
 
-def test_doctor_says_what_is_there_and_how_to_get_the_rest(tmp_path: Path) -> None:
+def test_doctor_says_what_is_there_and_how_to_get_the_rest(driftline: Driftline, tmp_path: Path) -> None:
     answer = driftline("doctor", "--json", folder=tmp_path)
     findings = {finding["part"]: finding for finding in json.loads(answer.stdout)}
     assert set(findings) >= {
@@ -93,7 +84,7 @@ def test_doctor_says_what_is_there_and_how_to_get_the_rest(tmp_path: Path) -> No
     assert answer.returncode == (1 if lacking else 0), lacking
 
 
-def test_doctor_fails_where_the_stack_cannot_run(tmp_path: Path) -> None:
+def test_doctor_fails_where_the_stack_cannot_run(driftline: Driftline, tmp_path: Path) -> None:
     answer = driftline("doctor", "--json", folder=tmp_path, PATH="/nowhere")
     findings = {finding["part"]: finding for finding in json.loads(answer.stdout)}
     assert (findings["git"]["ok"], findings["git"]["required"]) == (False, True)

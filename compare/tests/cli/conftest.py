@@ -1,0 +1,83 @@
+"""The command line as a user runs it, a small repository, and one embedded server without a worker."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+Driftline = Callable[..., "subprocess.CompletedProcess[str]"]
+START_SECONDS = 60.0
+
+
+@pytest.fixture(scope="session")
+def driftline() -> Driftline:
+    """Run `driftline ARGUMENTS` in a folder; keywords are environment variables."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DRIFTLINE_")}
+    program = [sys.executable, "-P", "-c", "from driftline.cli import main; main()"]
+
+    def run(*arguments: str, folder: Path, **environment: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*program, *arguments],
+            cwd=folder,
+            env=kept | environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """main with kernels; branch `change` from it."""
+    made = tmp_path_factory.mktemp("git") / "kernels"
+    inside = made / "kernels" / "src" / "mamba2_varlen"
+    inside.mkdir(parents=True)
+    for branch in ("main", "change"):
+        (inside / "__init__.py").write_text(f'"""Kernels of {branch}."""\n')
+        for command in (
+            ["init", "-q", "-b", "main"],
+            ["checkout", "-q", "-B", branch],
+            ["add", "-A"],
+            ["commit", "-q", "-m", branch],
+        ):
+            names = ["-c", "user.name=A Person", "-c", "user.email=person@example.org"]
+            subprocess.run(["git", "-C", str(made), *names, *command], check=True, capture_output=True)
+    subprocess.run(["git", "-C", str(made), "checkout", "-q", "main"], check=True)
+    return made
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder whose .driftline a server serves."""
+    folder = tmp_path_factory.mktemp("served")
+    command = [
+        sys.executable,
+        "-P",
+        "-c",
+        "from driftline.cli import main; main()",
+        "serve",
+        "--port",
+        "0",
+        "--no-worker",
+    ]
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + START_SECONDS
+    while not (folder / ".driftline" / "server.json").exists():
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()[1]
+        time.sleep(0.05)
+    assert json.loads((folder / ".driftline" / "server.json").read_text())["pid"] == process.pid, (
+        "serve becomes the supervisor"
+    )
+    yield folder
+    process.terminate()
+    _, said = process.communicate(timeout=30)
+    assert "Driftline is at http://127.0.0.1:" in said
+    assert process.returncode == 0
