@@ -28,6 +28,9 @@ from driftline_service.database.engine import make_engine, make_sessions
 from driftline_service.lanes import read_lanes
 from driftline_service.settings import Settings
 
+PARTS = (run_submission, run_list, run_detail, run_events, lanes, workers, health, worker_api)
+"""Each has a `router`. Whoever adds one, adds it here."""
+
 DESCRIPTION = """Did this commit move the model's accuracy away from main?
 
 Submit a run with `POST /api/v1/runs`, follow it under `/events`, read its `/report`. Reading is open; writing needs the
@@ -60,7 +63,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.settings = settings
     app.state.sessions = context.sessions
     problems.register(app)
-    for part in (run_submission, run_list, run_detail, run_events, lanes, workers, health, worker_api):
+    for part in PARTS:
         app.include_router(part.router)
     app.add_middleware(BodyLimit, limits=BodyLimits(settings.max_body_bytes, settings.max_worker_body_bytes))
     app.add_middleware(HostCheck, rule=HostRule.of(settings))

@@ -30,6 +30,8 @@ class Settings(BaseSettings):
     config_path: Path = Field(default=Path("driftline.toml"), description="The lanes")
     assets_root: Path = Field(default=Path(), description="Folder below which driftline.toml's files are")
 
+    dashboards_dir: Path = Field(default=Path("dashboards"), description="Templates and static files of the pages")
+
     admin_token: SecretStr | None = Field(default=None, description="The bearer token that may write")
     admin_token_sha256: str | None = Field(
         default=None, pattern=r"^[0-9a-f]{64}$", description="Its sha256, instead of itself"

@@ -1,5 +1,6 @@
 """Every error as application/problem+json (RFC 9457) with a reason code. Texts are where the error is known."""
 
+import errno
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -132,6 +133,11 @@ async def _database(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _bug(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        _log.error("disk_full", path=request.url.path, file=error.filename)
+        return _answer(
+            request, status=507, reason="disk_full", detail="the service's disk is full; free space, try again"
+        )
     ids = request.path_params
     with about(run_id=ids.get("run_id"), job_id=ids.get("job_id")):
         _log.error("unhandled_error", method=request.method, path=request.url.path, exc_info=error)

@@ -1,13 +1,13 @@
 """GET /api/v1/runs: runs, newest first, a page at a time."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from driftline.contracts.base import Contract, Sha
 from driftline.contracts.words import KernelCheckResult, RunState, Verdict
 from fastapi import APIRouter, Query, Request
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from sqlalchemy import Row, Select, select, tuple_
 from sqlalchemy.orm import Session
 
@@ -21,8 +21,27 @@ router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
 LARGEST_PAGE = 200
 
 
+EXAMPLE: dict[str, Any] = {
+    "run_id": "7e4fd0a2-9f1b-4c58-8a47-2f6c3f1d5b90",
+    "name": "refactor the scan",
+    "repository": "https://github.com/me/kernels.git",
+    "base": "316b1bf706ea04b3ac4c2b6a8ef0ee8a52b9ea30",
+    "head": "0d17daaa6b8f3d0a0e9c0c6c4b8a1a54f2f9c9b7",
+    "state": "done",
+    "verdict": "equivalent",
+    "kernel_check": "passed",
+    "color": "green",
+    "failure": None,
+    "created_at": "2026-12-02T05:30:00Z",
+    "finished_at": "2026-12-02T05:36:12Z",
+    "url": "http://127.0.0.1:8642/runs/7e4fd0a2-9f1b-4c58-8a47-2f6c3f1d5b90",
+}
+
+
 class RunSummary(Contract):
     """One line of the list."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
     run_id: UUID
     name: str

@@ -31,6 +31,7 @@ class DataFolder:
     """Places inside the data folder."""
 
     root: Path
+    smallest_free_bytes: int = SMALLEST_FREE_BYTES
 
     @property
     def postgres(self) -> Path:
@@ -77,10 +78,10 @@ class DataFolder:
         except OSError as error:
             raise CannotServe(f"data folder {self.root}: {error.strerror}; choose another with --data-dir") from error
         free = shutil.disk_usage(self.root).free
-        if free < SMALLEST_FREE_BYTES:
+        if free < self.smallest_free_bytes:
             raise CannotServe(
-                f"data folder {self.root}: {free >> 20} MB free on its disk, {SMALLEST_FREE_BYTES >> 20} MB needed; "
-                "free some or choose another with --data-dir"
+                f"data folder {self.root}: {free >> 20} MB free on its disk, "
+                f"{self.smallest_free_bytes >> 20} MB needed; free some or choose another with --data-dir"
             )
 
     def write_server_file(self, server: ServerFile) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from driftline_service.embedded.child import Program
 from driftline_service.embedded.folder import DataFolder
-from driftline_service.embedded.options import Options
+from driftline_service.embedded.options import PROJECT_ROOT, Options
 
 INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
 """Everything else of the caller's environment stays out, credentials above all."""
@@ -58,6 +58,7 @@ def _service_environment(stack: Stack) -> dict[str, str]:
         "DRIFTLINE_DATA_DIR": str(stack.folder.root),
         "DRIFTLINE_CONFIG_PATH": str(stack.options.config),
         "DRIFTLINE_ASSETS_ROOT": str(stack.options.assets_root),
+        "DRIFTLINE_DASHBOARDS_DIR": str(PROJECT_ROOT / "dashboards"),
         "DRIFTLINE_ADMIN_TOKEN_FILE": str(stack.folder.token_file),
         "DRIFTLINE_PUBLIC_URL": stack.url,
         "DRIFTLINE_ALLOW_LOCAL_REPOSITORIES": "true",
