@@ -75,7 +75,9 @@ def _planned(request: SubmitRequest, mirror: Mirror, lanes: tuple[Lane, ...], ke
         name=(request.name or head.subject or head_sha[:12])[:LONGEST_NAME], repository_url=request.repo,
         main_branch=main, layout=head_kernels.layout, base=base, head=head, lanes=lanes, margin=request.margin,
         created_by="admin", questions=request.questions, measure_noise=request.measure_noise, idempotency_key=key,
-        unreachable={} if request.measure_noise else unreachable_lanes(lanes, changed, head_kernels),
+        unreachable={} if request.measure_noise else unreachable_lanes(
+            lanes, changed, layout=head_kernels.layout, kernel_path=head_kernels.path
+        ),
     )  # fmt: skip
 
 
@@ -97,7 +99,9 @@ def _base(request: SubmitRequest, mirror: Mirror, head_sha: str, main: str) -> t
 def _kernels(mirror: Mirror, sha: str) -> Kernels:
     found = mirror.find_kernels(sha)
     if found is None:
-        raise Refusal("no_kernels", f"commit {sha} has no Mamba2 kernels")
+        raise Refusal(
+            "no_kernels", f"commit {sha} has no Mamba2 kernels: neither a package mamba2_varlen nor vLLM's mamba ops"
+        )
     return found
 
 

@@ -5,18 +5,19 @@ from pathlib import PurePosixPath
 
 from driftline.contracts.lane import Lane
 from driftline.contracts.words import Layout
-from driftline.git import Kernels
 
 OWN_FOLDERS: Mapping[str, frozenset[str]] = {"torch": frozenset({"triton_backend"})}
 """Backend -> folders of the kernels it can never load, in layout mamba2_varlen: `torch` runs without Triton.
 The triton backend may call the torch one, and everything may call what lies beside them."""
 
 
-def unreachable_lanes(lanes: Sequence[Lane], changed: Sequence[PurePosixPath], kernels: Kernels) -> dict[str, str]:
+def unreachable_lanes(
+    lanes: Sequence[Lane], changed: Sequence[PurePosixPath], *, layout: Layout, kernel_path: str
+) -> dict[str, str]:
     """Lane name -> why no changed file can reach its backend."""
-    if kernels.layout is not Layout.MAMBA2_VARLEN:
+    if layout is not Layout.MAMBA2_VARLEN:
         return {}
-    inside = [path.relative_to(kernels.path) for path in changed if path.is_relative_to(kernels.path)]
+    inside = [path.relative_to(kernel_path) for path in changed if path.is_relative_to(kernel_path)]
     folders = {path.parts[0] for path in inside}
     return {
         lane.name: f"this lane cannot see this change: {lane.backend} loads nothing of {', '.join(sorted(folders))}"

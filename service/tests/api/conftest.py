@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,6 +20,7 @@ from driftline_service.app import create_app
 from driftline_service.database.engine import Sessions, make_engine, make_sessions
 from driftline_service.database.migrate import migrate
 from driftline_service.settings import Settings
+from pydantic import SecretStr
 from sqlalchemy.engine import make_url
 
 SERVER = os.environ.get("DRIFTLINE_TEST_DATABASE_URL", "postgresql+psycopg://postgres@127.0.0.1:5432/postgres")
@@ -61,6 +63,19 @@ def sessions(settings: Settings) -> Iterator[Sessions]:
 @pytest.fixture(scope="session")
 def client(settings: Settings) -> Iterator[httpx.Client]:
     """A client that holds the admin token, against a server with every middleware."""
+    with serving(settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client_without_database(settings: Settings) -> Iterator[httpx.Client]:
+    nowhere = SecretStr("postgresql+psycopg://postgres@127.0.0.1:9/postgres")
+    with serving(settings.model_copy(update={"database_url": nowhere})) as opened:
+        yield opened
+
+
+@contextmanager
+def serving(settings: Settings) -> Iterator[httpx.Client]:
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(create_app(settings), log_config=None, lifespan="on")
     server = uvicorn.Server(config)

@@ -93,6 +93,14 @@ def test_lanes_workers_and_health(client: httpx.Client) -> None:
     assert client.get("/readyz").json() == {"status": "ready"}
 
 
+def test_without_its_database_the_service_says_so(client_without_database: httpx.Client) -> None:
+    assert client_without_database.get("/healthz").status_code == 200
+    for path in ("/readyz", "/api/v1/runs", f"/api/v1/runs/{UNKNOWN}", f"/api/v1/runs/{UNKNOWN}/events"):
+        answer = client_without_database.get(path)
+        assert (answer.status_code, answer.json()["reason"]) == (503, "database_unavailable")
+        assert answer.headers["retry-after"] == "2"
+
+
 def test_every_error_is_a_problem(client: httpx.Client) -> None:
     for answer, status, reason in (
         (client.get("/nowhere"), 404, "not_found"),
