@@ -1,0 +1,51 @@
+"""One question to the kernels, and its answer. Which there are is in `cases`; how they are run, in `runner`."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mamba2_conformance.adapters.protocol import Adapter
+from mamba2_conformance.deviation import Deviation
+from mamba2_conformance.draw import Draw
+
+CONTRACT, OUTSIDE = "contract", "outside"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a case is put to: one backend of one commit, with the case's own source of random numbers."""
+
+    adapter: Adapter
+    backend: str
+    draw: Draw
+
+
+@dataclass(frozen=True)
+class Case:
+    """`check` returns one deviation for each output it looked at. Whatever it raises is a failed case, not a crash.
+
+    kind: `contract` cases decide, `outside` cases are shown. backends: None for every backend.
+    """
+
+    name: str
+    config: str
+    check: Callable[[Subject], Sequence[Deviation]]
+    kind: str = CONTRACT
+    backends: frozenset[str] | None = None
+
+    def asks(self, backend: str) -> bool:
+        return self.backends is None or backend in self.backends
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A case on a backend: the worst of its deviations. `tolerance` and errors are those of that output."""
+
+    name: str
+    kind: str
+    backend: str
+    passed: bool
+    max_abs_err: float | None
+    max_rel_err: float | None
+    tolerance: float
+    config: str
+    message: str

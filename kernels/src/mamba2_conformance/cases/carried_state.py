@@ -1,0 +1,130 @@
+"""Sequences that start from a state: chunked prefill, and the lengths at which vLLM's kernels lost it.
+
+Only these cases hand a scan initial states, so that a bug in carrying the state shows here and nowhere else.
+The lengths are those of vLLM PRs 21783 and 23279, at which one bug of the two shows without the other or both do.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import torch
+
+from mamba2_conformance import oracle, tolerance
+from mamba2_conformance.case import Case, Subject
+from mamba2_conformance.cases.scanned import compared, scan_case
+from mamba2_conformance.deviation import Deviation, deviation, same_bits
+from mamba2_conformance.draw import ScanShape
+from mamba2_conformance.poison import nan_like
+from mamba2_conformance.problem import Scan, StateStep, cut, spans
+
+LENS = ((138, 225), (40, 100, 37), (40, 88), (10, 118), (200, 56), (70, 58, 128))
+STATE = frozenset({"initial_states"})
+ODD = ScanShape((21, 1, 50, 32), options=STATE)
+WHOLE = ScanShape((70, 37), heads=1)
+
+SPLITS = {
+    "at_a_chunk": ((32, 32), (38, 5)),
+    "inside_a_chunk": ((20, 30), (50, 7)),
+    "in_three": ((30, 1), (10, 1), (30, 35)),
+    "first_token_alone": ((1, 1), (69, 36)),
+    "last_token_alone": ((69, 36), (1, 1)),
+    "one_starts_later": ((40, 0), (30, 37)),
+}
+"""Name -> tokens of each sequence of WHOLE taken in each step; a step's tokens are packed, as engines do."""
+
+
+def cases() -> Iterator[Case]:
+    for lens in LENS:
+        shape = ScanShape(lens, 128, head_dim=32, state_size=32, options=STATE)
+        yield scan_case(f"carried_state/lens_{'_'.join(map(str, lens))}", shape)
+    for name, steps in SPLITS.items():
+        yield split_case(f"carried_state/split_{name}", steps)
+    yield from (scan_case(f"carried_state/chunk_{size}", replace(ODD, chunk_size=size)) for size in (16, 64))
+    yield scan_case("carried_state/one_sequence", replace(ODD, lens=(64,)))
+    yield scan_case("carried_state/one_token_each", replace(ODD, lens=(1, 1, 1)))
+    for place, lens in {"first": (0, 5, 7), "middle": (5, 0, 7), "last": (5, 7, 0), "all": (0, 0)}.items():
+        yield scan_case(f"carried_state/empty_{place}", replace(ODD, lens=lens))
+    yield scan_case("carried_state/everything", EVERYTHING)
+    yield scan_case("carried_state/bfloat16", replace(ODD, dtype=torch.bfloat16))
+    yield scan_case("carried_state/bfloat16_state", replace(ODD, state_dtype=torch.bfloat16))
+    yield scan_case("carried_state/bfloat16_initial_states", ODD, in_bfloat16)
+    yield Case("carried_state/intermediate_states", str(ODD), intermediate_states)
+    yield Case("carried_state/initial_states_unchanged", str(ODD), initial_states_unchanged)
+    yield Case("carried_state/prefill_then_decode", str(WHOLE), prefill_then_decode)
+
+
+EVERYTHING = ScanShape(
+    (21, 1, 40), heads=4, groups=2, options=frozenset({"initial_states", "D", "z", "dt_bias"}), dt_softplus=True
+)
+
+
+def in_bfloat16(problem: Scan) -> Scan:
+    states = problem.initial_states
+    return replace(problem, initial_states=None if states is None else states.to(torch.bfloat16))
+
+
+def split_case(name: str, steps: Sequence[Sequence[int]]) -> Case:
+    """The whole prompts in one call, by the oracle, against the kernel's steps with the state carried between them."""
+
+    def check(subject: Subject) -> Sequence[Deviation]:
+        whole = subject.draw.scan(WHOLE)
+        want, limit = oracle.scan(whole), tolerance.of_scan(whole)
+        out, state = in_steps(subject, whole, steps)
+        return [deviation("out", out, want.out, limit), deviation("final_states", state, want.final_states, limit)]
+
+    return Case(name, f"{WHOLE}, steps {' | '.join(' '.join(map(str, step)) for step in steps)}", check)
+
+
+def in_steps(subject: Subject, whole: Scan, steps: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Outputs of all steps put back where their tokens are, and the last step's states."""
+    out = nan_like(whole.x)
+    places = [start for start, _ in spans(whole.lens)]
+    state: torch.Tensor | None = None
+    for step in steps:
+        parts = [(place, place + taken) for place, taken in zip(places, step, strict=True)]
+        got = subject.adapter.scan(cut(whole, parts, state), backend=subject.backend)
+        state = got.final_states
+        for (start, end), (first, last) in zip(parts, spans(step), strict=True):
+            out[start:end] = got.out[first:last]
+        places = [end for _, end in parts]
+    if state is None:
+        raise ValueError("a split needs at least one step")
+    return out, state
+
+
+def intermediate_states(subject: Subject) -> Sequence[Deviation]:
+    problem = subject.draw.scan(ODD)
+    got = subject.adapter.scan(problem, backend=subject.backend, states=True)
+    states = torch.empty(0) if got.states is None else got.states
+    want = oracle.scan(problem, got.chunk_ends)
+    return [deviation("intermediate_states", states, want.states_after, tolerance.of_scan(problem))]
+
+
+def initial_states_unchanged(subject: Subject) -> Sequence[Deviation]:
+    """The caller's states are a cache that others read: a prefill must not write over them."""
+    problem = subject.draw.scan(ODD)
+    states = problem.initial_states
+    if states is None:
+        raise ValueError("this case needs initial states")
+    before = states.clone()
+    return [*compared(subject, problem), same_bits("initial_states", states, before)]
+
+
+def prefill_then_decode(subject: Subject) -> Sequence[Deviation]:
+    """A prompt's state after the prefill, stepped token by token, gives what one prefill of all tokens gives."""
+    whole = subject.draw.scan(WHOLE)
+    want, limit = oracle.scan(whole), tolerance.of_scan(whole)
+    decoded = 4
+    ends = [end for _, end in spans(whole.lens)]
+    prompts = cut(whole, [(start, end - decoded) for start, end in spans(whole.lens)], None)
+    state = subject.adapter.scan(prompts, backend=subject.backend).final_states
+    out = []
+    for back in range(decoded, 0, -1):
+        rows = [end - back for end in ends]
+        step = StateStep(state, whole.x[rows], whole.dt[rows], whole.A, whole.B[rows], whole.C[rows])
+        out.append(subject.adapter.state_step(step, backend=subject.backend))
+    wanted = [[end - back for end in ends] for back in range(decoded, 0, -1)]
+    return [
+        deviation("out", torch.stack(out), want.out[wanted], limit),
+        deviation("final_states", state, want.final_states, limit),
+    ]

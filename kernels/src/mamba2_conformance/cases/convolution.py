@@ -1,0 +1,124 @@
+"""The causal convolution: prefill of packed sequences with and without a past, and the one-token step into slots."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from mamba2_conformance import oracle, tolerance
+from mamba2_conformance.case import Case, Subject
+from mamba2_conformance.cases.slots import in_slots, slot_deviations
+from mamba2_conformance.deviation import Deviation, deviation, holds, same_bits
+from mamba2_conformance.poison import nan_like
+from mamba2_conformance.problem import Convolution, spans
+
+CHANNELS = 40
+LENS = (21, 1, 2, 0, 35, 3)
+WIDTHS = (2, 3, 4)
+
+
+def cases() -> Iterator[Case]:
+    for width in WIDTHS:
+        yield prefill_case(f"convolution/width_{width}", width, past=False)
+        yield prefill_case(f"convolution/width_{width}_with_past", width, past=True)
+        yield step_case(f"convolution/step_width_{width}", width)
+    yield prefill_case("convolution/linear", 4, past=True, activation=None)
+    yield prefill_case("convolution/swish", 4, past=True, activation="swish")
+    yield prefill_case("convolution/without_bias", 4, past=True, bias=False)
+    yield prefill_case("convolution/chunk_aligned", 4, past=True, lens=(64, 16))
+    yield Case("convolution/split_equals_whole", config(4, (30, 17)), split_equals_whole)
+    yield Case("convolution/strided_input", config(4, LENS), strided_input)
+    yield Case("convolution/channel_major_input", config(4, LENS), channel_major_input)
+    yield Case("convolution/past_unchanged", config(4, LENS), past_unchanged)
+
+
+def config(width: int, lens: Sequence[int]) -> str:
+    return f"lens {' '.join(map(str, lens))}, channels {CHANNELS}, width {width}, float32"
+
+
+def compared(subject: Subject, problem: Convolution) -> list[Deviation]:
+    out, states = oracle.convolution(problem)
+    limit = tolerance.relative([problem.x.dtype])
+    buffer = nan_like(problem.x)
+    got, got_states = subject.adapter.convolution(problem, backend=subject.backend, out=buffer)
+    return [
+        deviation("out", buffer, out, limit),
+        deviation("final_states", got_states, states, limit),
+        holds("out", got.data_ptr() == buffer.data_ptr(), "out given was not the out returned"),
+    ]
+
+
+def prefill_case(
+    name: str,
+    width: int,
+    *,
+    past: bool,
+    activation: str | None = "silu",
+    bias: bool = True,
+    lens: tuple[int, ...] = LENS,
+) -> Case:
+    def check(subject: Subject) -> Sequence[Deviation]:
+        problem = subject.draw.convolution(lens, channels=CHANNELS, width=width, initial_states=past)
+        problem = replace(problem, activation=activation, bias=problem.bias if bias else None)
+        return compared(subject, problem)
+
+    return Case(name, config(width, lens), check)
+
+
+def step_case(name: str, width: int) -> Case:
+    """Rows of a batch with padding, in slots of a larger pool whose other slots must not change by a bit."""
+
+    def check(subject: Subject) -> Sequence[Deviation]:
+        problem = subject.draw.convolution_step(5, channels=CHANNELS, width=width)
+        pool, state, indices = in_slots(problem.state)
+        problem = replace(problem, state=state, state_indices=indices)
+        before = pool.clone()
+        out, states = oracle.convolution_step(problem)
+        got = subject.adapter.convolution_step(problem, backend=subject.backend)
+        limit = tolerance.relative([problem.x.dtype])
+        rows = (indices >= 0).cpu()
+        return [
+            deviation("out", got[rows.to(got.device)], out[rows.numpy()], limit),
+            *slot_deviations(pool, before, states, indices, limit),
+        ]
+
+    return Case(name, f"rows 5, one of them padding, 9 slots, channels {CHANNELS}, width {width}, float32", check)
+
+
+def split_equals_whole(subject: Subject) -> Sequence[Deviation]:
+    """Chunked prefill: the final state of one step is the past of the next, even if it is shorter than the width."""
+    whole = subject.draw.convolution((30, 17), channels=CHANNELS, width=4, initial_states=False)
+    out, states = oracle.convolution(whole)
+    got, places, past = nan_like(whole.x), [0, 30], None
+    for step in ((10, 1), (1, 2), (19, 14)):
+        parts = [(place, place + taken) for place, taken in zip(places, step, strict=True)]
+        rows = [token for start, end in parts for token in range(start, end)]
+        problem = replace(whole, lens=tuple(step), x=whole.x[rows], initial_states=past)
+        part, past = subject.adapter.convolution(problem, backend=subject.backend)
+        for (start, end), (first, last) in zip(parts, spans(step), strict=True):
+            got[start:end] = part[first:last]
+        places = [end for _, end in parts]
+    if past is None:
+        raise ValueError("a split needs at least one step")
+    limit = tolerance.relative([whole.x.dtype])
+    return [deviation("out", got, out, limit), deviation("final_states", past, states, limit)]
+
+
+def strided_input(subject: Subject) -> Sequence[Deviation]:
+    """x as a slice of a wider projection, the layout in which a model holds it."""
+    problem = subject.draw.convolution(LENS, channels=CHANNELS, width=4, initial_states=True)
+    wide = subject.draw.normal(sum(LENS), CHANNELS + 24)
+    return compared(subject, replace(problem, x=wide[:, 8 : 8 + CHANNELS]))
+
+
+def channel_major_input(subject: Subject) -> Sequence[Deviation]:
+    """x with tokens next to each other in memory, as a (channels, T) projection leaves it."""
+    problem = subject.draw.convolution(LENS, channels=CHANNELS, width=4, initial_states=True)
+    return compared(subject, replace(problem, x=problem.x.t().contiguous().t()))
+
+
+def past_unchanged(subject: Subject) -> Sequence[Deviation]:
+    problem = subject.draw.convolution(LENS, channels=CHANNELS, width=4, initial_states=True)
+    past = problem.initial_states
+    if past is None:
+        raise ValueError("this case needs initial states")
+    before = past.clone()
+    return [*compared(subject, problem), same_bits("initial_states", past, before)]

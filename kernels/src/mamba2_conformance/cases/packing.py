@@ -1,0 +1,76 @@
+"""A packed sequence gives what it gives alone, whatever lies beside it, empty and one-token sequences included."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import torch
+
+from mamba2_conformance import oracle, tolerance
+from mamba2_conformance.case import Case, Subject
+from mamba2_conformance.cases.scanned import compared, scan_case
+from mamba2_conformance.deviation import Deviation, deviation
+from mamba2_conformance.draw import ScanShape
+from mamba2_conformance.problem import rows_of
+
+ODD = ScanShape((21, 1, 50, 32))
+
+
+def cases() -> Iterator[Case]:
+    yield Case("packing/alone_equals_packed", str(ODD), alone_equals_packed)
+    yield scan_case("packing/one_sequence", ScanShape((75,)))
+    yield scan_case("packing/one_token_each", ScanShape((1, 1, 1)))
+    yield scan_case("packing/one_token_between", ScanShape((33, 1, 31)))
+    yield scan_case("packing/chunk_aligned", ScanShape((32, 64)))
+    yield from (scan_case(f"packing/empty_{place}", ScanShape(lens)) for place, lens in EMPTY.items())
+    yield scan_case("packing/lens_138_225", ScanShape((138, 225), 128, head_dim=32, state_size=32))
+    yield Case("packing/fresh_output", str(ODD), fresh_output)
+    yield Case("packing/intermediate_states", str(ODD), intermediate_states)
+    yield Case("packing/strided_inputs", str(ODD), strided_inputs)
+
+
+EMPTY = {"first": (0, 5, 7), "middle": (5, 0, 7), "last": (5, 7, 0), "all": (0, 0)}
+
+
+def alone_equals_packed(subject: Subject) -> Sequence[Deviation]:
+    packed = subject.draw.scan(ODD)
+    deviations = compared(subject, packed, "packed ")
+    for sequence in range(len(packed.lens)):
+        deviations += compared(subject, rows_of(packed, [sequence]), f"sequence {sequence} alone ")
+    return deviations
+
+
+def fresh_output(subject: Subject) -> Sequence[Deviation]:
+    """Without a buffer the kernel makes its own, which must be written in full as well."""
+    problem = subject.draw.scan(ODD)
+    got = subject.adapter.scan(problem, backend=subject.backend)
+    return [deviation("out", got.out, oracle.scan(problem).out, tolerance.of_scan(problem))]
+
+
+def intermediate_states(subject: Subject) -> Sequence[Deviation]:
+    """The state after each chunk is the state when that many tokens have gone in."""
+    problem = subject.draw.scan(ODD)
+    got = subject.adapter.scan(problem, backend=subject.backend, states=True)
+    states = torch.empty(0) if got.states is None else got.states
+    want = oracle.scan(problem, got.chunk_ends)
+    limit = tolerance.of_scan(problem)
+    return [
+        deviation("intermediate_states", states, want.states_after, limit),
+        deviation("out", got.out, want.out, limit),
+        deviation("final_states", got.final_states, want.final_states, limit),
+    ]
+
+
+def strided_inputs(subject: Subject) -> Sequence[Deviation]:
+    """x, B, C and dt are slices of one wide projection, as in the model: row strides exceed the row."""
+    inner, state = ODD.heads * ODD.head_dim, ODD.groups * ODD.state_size
+    wide = subject.draw.normal(sum(ODD.lens), inner + 2 * state + ODD.heads)
+    x, B, C, dt = wide.split([inner, state, state, ODD.heads], dim=1)
+    problem = replace(
+        subject.draw.scan(ODD),
+        x=x.unflatten(1, (ODD.heads, ODD.head_dim)),
+        dt=dt,
+        B=B.unflatten(1, (ODD.groups, ODD.state_size)),
+        C=C.unflatten(1, (ODD.groups, ODD.state_size)),
+        dt_softplus=True,
+    )
+    return compared(subject, problem)

@@ -1,0 +1,101 @@
+"""The decode step: one token for each row, state advanced in place in its slot, every other slot left alone."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import torch
+
+from mamba2_conformance import oracle, tolerance
+from mamba2_conformance.case import Case, Subject
+from mamba2_conformance.cases.option import SOFTPLUS_EDGES
+from mamba2_conformance.cases.slots import in_slots, slot_deviations
+from mamba2_conformance.deviation import Deviation, deviation
+from mamba2_conformance.draw import Draw
+from mamba2_conformance.poison import nan_like
+from mamba2_conformance.problem import StateStep
+
+HEADS, HEAD_DIM = 4, 16
+
+STEPS = 8
+"""Enough for an error of each step to pile up, few enough for an interpreter."""
+
+Change = Callable[[Draw, StateStep], StateStep]
+
+
+def cases() -> Iterator[Case]:
+    yield Case("state_update/slots", "rows 5, one of them padding, 9 slots, heads 4 x 16, state 16", in_a_pool)
+    for name, (groups, change) in CHANGES.items():
+        yield plain_case(f"state_update/{name}", groups, change)
+    yield Case("state_update/many_steps", f"rows 2, {STEPS} steps, heads 4 x 16, state 16", many_steps)
+
+
+CHANGES: dict[str, tuple[int, Change]] = {
+    "plain": (1, lambda draw, step: step),
+    "groups": (2, lambda draw, step: step),
+    "D": (1, lambda draw, step: replace(step, D=draw.normal(HEADS))),
+    "D_full": (1, lambda draw, step: replace(step, D=draw.normal(HEADS, HEAD_DIM))),
+    "z": (1, lambda draw, step: replace(step, z=draw.normal(*step.x.shape))),
+    "softplus": (1, lambda draw, step: replace(step, dt_bias=draw.normal(HEADS), dt_softplus=True)),
+    "softplus_edges": (1, lambda draw, step: at_softplus_edges(step)),
+    "dt_limit": (1, lambda draw, step: replace(step, dt_limit=(0.3, 0.6))),
+    "bfloat16": (1, lambda draw, step: in_dtype(step, torch.bfloat16, torch.bfloat16)),
+    "bfloat16_state": (1, lambda draw, step: in_dtype(step, torch.float32, torch.bfloat16)),
+}
+
+
+def plain_case(name: str, groups: int, change: Change) -> Case:
+    """Row i in slot i, with one thing changed."""
+
+    def check(subject: Subject) -> Sequence[Deviation]:
+        step = change(subject.draw, subject.draw.state_step(7, groups=groups))
+        return stepped(subject, step)
+
+    return Case(name, f"rows 7, heads {HEADS} x {HEAD_DIM}, state 16, groups {groups}", check)
+
+
+def stepped(subject: Subject, step: StateStep) -> list[Deviation]:
+    out, states = oracle.state_step(step)
+    limit, buffer = tolerance.of_state_step(step), nan_like(step.x)
+    subject.adapter.state_step(step, backend=subject.backend, out=buffer)
+    return [deviation("out", buffer, out, limit), deviation("state", step.state, states, limit)]
+
+
+def in_a_pool(subject: Subject) -> Sequence[Deviation]:
+    step = subject.draw.state_step(5)
+    memory, pool, indices = in_slots(step.state)
+    step = replace(step, state=pool, state_indices=indices)
+    before = memory.clone()
+    out, states = oracle.state_step(step)
+    limit = tolerance.of_state_step(step)
+    got = subject.adapter.state_step(step, backend=subject.backend)
+    rows = (indices >= 0).cpu()
+    return [
+        deviation("out", got[rows.to(got.device)], out[rows.numpy()], limit),
+        *slot_deviations(memory, before, states, indices, limit),
+    ]
+
+
+def many_steps(subject: Subject) -> Sequence[Deviation]:
+    """Errors must not pile up: every step against the oracle's own state, not against a restarted one."""
+    step = subject.draw.state_step(2)
+    theirs = replace(step, state=step.state.double().cpu())
+    deviations: list[Deviation] = []
+    for count in range(STEPS):
+        fresh = subject.draw.state_step(2)
+        step = replace(fresh, state=step.state, A=step.A)
+        out, states = oracle.state_step(replace(step, state=theirs.state))
+        theirs = replace(theirs, state=torch.from_numpy(states))
+        limit = tolerance.of_state_step(step)
+        got = subject.adapter.state_step(step, backend=subject.backend)
+        deviations += [deviation(f"step {count} out", got, out, limit)]
+    return [*deviations, deviation("state", step.state, theirs.state.numpy(), limit)]
+
+
+def at_softplus_edges(step: StateStep) -> StateStep:
+    """Row i takes edge i; A is small, so that a step of 100 does not wipe the state out."""
+    edges = torch.tensor(SOFTPLUS_EDGES, device=step.dt.device)
+    return replace(step, dt=edges[:, None].expand_as(step.dt).contiguous(), dt_softplus=True, A=step.A * 0.01)
+
+
+def in_dtype(step: StateStep, dtype: torch.dtype, state_dtype: torch.dtype) -> StateStep:
+    return replace(step, x=step.x.to(dtype), B=step.B.to(dtype), C=step.C.to(dtype), state=step.state.to(state_dtype))
