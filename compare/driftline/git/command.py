@@ -1,0 +1,121 @@
+"""The only place that starts git: argument lists, a closed environment, a deadline. What the answers mean is not known here."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from driftline.git.errors import GitError
+
+LOCAL_SECONDS = 60.0
+"""Reading a commit's tree of a large repository takes a second or two."""
+
+NETWORK_SECONDS = 900.0
+"""A first fetch of a repository of half a gigabyte over a slow line."""
+
+PROBE_SECONDS = 60.0
+"""Asking a server for its HEAD."""
+
+_SETTINGS = (
+    "protocol.ext.allow=never",
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "credential.helper=",
+    "gc.autoDetach=false",
+    "http.lowSpeedLimit=1000",
+    "http.lowSpeedTime=30",
+    "fetch.recurseSubmodules=false",
+    "submodule.recurse=false",
+    "safe.directory=*",
+)
+_INHERITED = (
+    "PATH",
+    "HOME",
+    "SSH_AUTH_SOCK",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "no_proxy",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def text(self) -> str:
+        return self.out.decode("utf-8", "replace").strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """git on one bare repository. `protocols` is git's own allow-list; `configuration` a file of settings that also reach the
+    other end of a local fetch."""
+
+    folder: Path
+    protocols: str
+    configuration: Path
+
+    def ask(self, *arguments: str, seconds: float = LOCAL_SECONDS) -> Answer:
+        """Run and return, whatever git's exit code.
+
+        Raises:
+            GitError: git_timeout, or git_failed if git is not installed.
+        """
+        command = ["git", "--git-dir", str(self.folder), "--literal-pathspecs", *_options(), *arguments]
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                env=self._environment(), cwd="/", start_new_session=True,
+            )  # fmt: skip
+        except FileNotFoundError as error:
+            raise GitError("git_failed", "git is not installed; install it, e.g. apt-get install git") from error
+        with process:
+            out, err = _communicate(process, arguments, seconds)
+        return Answer(process.returncode, out, err.decode("utf-8", "replace").strip())
+
+    def get(self, *arguments: str, seconds: float = LOCAL_SECONDS) -> Answer:
+        """Run what must succeed.
+
+        Raises:
+            GitError: git_failed, git_timeout.
+        """
+        answer = self.ask(*arguments, seconds=seconds)
+        if answer.code != 0:
+            raise GitError("git_failed", f"git {arguments[0]} failed in {self.folder.name}: {answer.err[-500:]}")
+        return answer
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        return kept | {
+            "LC_ALL": "C",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_ASKPASS": "/bin/false",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": str(self.configuration),
+            "GIT_ALLOW_PROTOCOL": self.protocols,
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_SSH_COMMAND": "ssh -oBatchMode=yes -oConnectTimeout=20",
+        }
+
+
+def _options() -> Sequence[str]:
+    return [word for setting in _SETTINGS for word in ("-c", setting)]
+
+
+def _communicate(process: "subprocess.Popen[bytes]", arguments: Sequence[str], seconds: float) -> tuple[bytes, bytes]:
+    try:
+        return process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # its helpers, too
+        raise GitError(
+            "git_timeout", f"git {arguments[0]} took longer than {seconds:.0f} s; try again later"
+        ) from error
