@@ -1,5 +1,6 @@
 """driftline.toml: the shipped file says what the design says; anything not understood is refused by name."""
 
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,14 @@ def test_the_canary_modes_differ_in_the_prefill_schedule_alone() -> None:
     assert whole is not None and chunked is not None
     assert chunked.engine_arguments == {**whole.engine_arguments, "prefill_chunk_size": 64}
     assert (whole.model, whole.task, whole.questions, whole.backend) == (chunked.model, chunked.task, 300, "torch")
+
+
+def test_the_canary_questions_are_those_that_are_pinned() -> None:
+    lane = read_lanes(SHIPPED).all[0]
+    for name, expected in ((lane.task.train, lane.task.train_sha256), (lane.task.test, lane.task.test_sha256)):
+        data = (SHIPPED.parent / name).read_bytes()
+        assert sha256(data).hexdigest() == expected, f"{name} changed: correct its sum in driftline.toml"
+    assert len((SHIPPED.parent / lane.task.test).read_text().splitlines()) == lane.task.total_questions
 
 
 def test_the_lanes_of_pull_request_21467() -> None:
