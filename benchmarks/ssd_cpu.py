@@ -1,7 +1,8 @@
 """SSD prefill on the CPU: the torch backend against transformers' own scan, side by side in one process.
 
-Equality comes first; unequal results print no figure. Repeats alternate, so that other load on the machine meets both, and
-the median of each is compared. Run in the eval environment: `python benchmarks/ssd_cpu.py [--json] [--repeats N]`.
+Equality comes first; unequal results print no figure. Repeats alternate, so that other load on the machine meets
+both, and the median of each is compared. Run in the eval environment:
+`python benchmarks/ssd_cpu.py [--json] [--repeats N]`.
 """
 
 import argparse

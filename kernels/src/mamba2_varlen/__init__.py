@@ -1,7 +1,7 @@
 """Mamba2 operators for packed sequences: SSD prefill, causal convolution, decode step and gated norm.
 
-Nothing here has a batch dimension: sequences of any length lie behind each other, `build_metadata` says where each begins, and
-one metadata object serves every layer of a forward pass. Importing this package never imports Triton.
+Nothing here has a batch dimension: sequences of any length lie behind each other, `build_metadata` says where each
+begins, and one metadata object serves every layer of a forward pass. Importing this package never imports Triton.
 """
 
 from .backends import available_backends

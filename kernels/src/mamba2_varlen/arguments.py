@@ -43,7 +43,7 @@ class SsdArguments:
     return_intermediate_states: bool
 
     def __post_init__(self) -> None:
-        tokens, heads, headdim, groups, state = *_dims("x", self.x, 3), *_dims("B", self.B, 3)[1:]
+        (tokens, heads, headdim), (_, _, state) = _dims("x", self.x, 3), _dims("B", self.B, 3)
         _check_tokens(tokens, self.metadata)
         expect_scan_inputs(self, (tokens,))
         expect("initial_states", self.initial_states, (self.metadata.sequences, heads, headdim, state), self.x.device)

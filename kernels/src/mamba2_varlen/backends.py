@@ -23,7 +23,9 @@ def backend_module(backend: str, operator: str, device: torch.device) -> ModuleT
     """
     name = _resolve(backend, device)
     if name == TRITON and device.type == "cpu" and not _interpreted():
-        raise RuntimeError("backend='triton' got CPU tensors; set TRITON_INTERPRET=1 before the first import, or use 'torch'")
+        raise RuntimeError(
+            "backend='triton' got CPU tensors; set TRITON_INTERPRET=1 before the first import, or use 'torch'"
+        )
     return importlib.import_module(f".{_PACKAGES[name]}.{operator}", __package__)
 
 

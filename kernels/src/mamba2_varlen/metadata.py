@@ -1,4 +1,5 @@
-"""One object per batch that every layer shares: the scan's chunks, the convolution's programs, and the torch scan's waves.
+"""One object per batch that every layer shares: the scan's chunks, the convolution's programs, and the torch scan's
+waves.
 
 Built once per forward pass from the sequence boundaries alone. Nothing here looks at activations.
 """
@@ -6,14 +7,15 @@ Built once per forward pass from the sequence boundaries alone. Nothing here loo
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import torch
 from torch import Tensor
 
 from .waves import WaveGrid, build_waves
 
-# Tokens one program of the Triton convolution covers. Small, so that a batch of short prompts still fills a GPU; fixed here
-# because the program list below is cut by it.
+# Tokens one program of the Triton convolution covers. Small, so that a batch of short prompts still fills a GPU;
+# fixed here because the program list below is cut by it.
 CONV_TILE_TOKENS = 16
 
 
@@ -21,8 +23,8 @@ CONV_TILE_TOKENS = 16
 class VarlenMetadata:
     """Where sequences, chunks and convolution tiles lie in the packed token dimension.
 
-    Index tensors are int32 on one device. A chunk never spans two sequences. An empty sequence has no chunk: its first chunk
-    is then one past its last, so the range first..last is empty.
+    Index tensors are int32 on one device. A chunk never spans two sequences. An empty sequence has no chunk: its
+    first chunk is then one past its last, so the range first..last is empty.
 
     Attributes:
         cu_seqlens: (b+1) token where each sequence starts, and the total.
@@ -30,8 +32,8 @@ class VarlenMetadata:
         cu_chunk_seqlens: (nchunks+1) token where each chunk starts, and the total.
         chunk_to_sequence: (nchunks) the sequence a chunk belongs to.
         first_chunk_of_sequence, last_chunk_of_sequence: (b) inclusive chunk range of each sequence.
-        conv_sequence, conv_tile: (programs) sequence and tile index of each convolution program; every sequence has at least
-            one, which also writes its final state.
+        conv_sequence, conv_tile: (programs) sequence and tile index of each convolution program; every sequence has
+            at least one, which also writes its final state.
         lengths: the lengths once more, on the host, so that no operator has to wait for the device.
     """
 
@@ -88,7 +90,9 @@ def build_metadata(
     counts = (lengths + chunk_size - 1).div(chunk_size, rounding_mode="floor")
     ends = counts.cumsum(0)
     sequence, ordinal = _enumerate_parts(counts)
-    conv_sequence, conv_tile = _enumerate_parts((lengths + CONV_TILE_TOKENS - 1).div(CONV_TILE_TOKENS, rounding_mode="floor").clamp(min=1))
+    conv_sequence, conv_tile = _enumerate_parts(
+        (lengths + CONV_TILE_TOKENS - 1).div(CONV_TILE_TOKENS, rounding_mode="floor").clamp(min=1)
+    )
     chunk_starts = torch.cat([starts[sequence] + ordinal * chunk_size, starts[-1:]])
 
     def placed(index: Tensor) -> Tensor:
@@ -129,7 +133,7 @@ def _boundaries(cu_seqlens: Tensor | Sequence[int]) -> list[int]:
         raise ValueError("cu_seqlens must hold at least its leading 0, got an empty sequence")
     if values[0] != 0:
         raise ValueError(f"cu_seqlens must start at 0, got {values[0]}")
-    for index, (before, after) in enumerate(zip(values, values[1:], strict=False)):
+    for index, (before, after) in enumerate(pairwise(values)):
         if after < before:
             raise ValueError(f"cu_seqlens must not decrease: entry {index} is {before}, entry {index + 1} is {after}")
     return values

@@ -32,10 +32,12 @@ def ssd_prefill(
 ) -> SsdResult:
     """Mamba2's state-space scan over packed sequences (Dao and Gu, "Transformers are SSMs", 2024, section 6).
 
-    Per token t, head h of group g: s = exp(A_h dt_t) s + dt_t x_t B_t^T, out_t = s C_t + D_h x_t, then out_t * silu(z_t).
+    Per token t, head h of group g: s = exp(A_h dt_t) s + dt_t x_t B_t^T, out_t = s C_t + D_h x_t,
+    then out_t * silu(z_t).
 
     Args:
-        x: (T, H, P). dt: (T, H). A: (H), at most 0. B, C: (T, G, N) with H a multiple of G. D: (H) or (H, P). z: (T, H, P).
+        x: (T, H, P). dt: (T, H). A: (H), at most 0. B, C: (T, G, N) with H a multiple of G. D: (H) or (H, P).
+        z: (T, H, P).
         metadata: `build_metadata` of the packed batch; its chunk_size is the granularity of the scan and of the
             intermediate states.
         dt_bias: (H), added to dt before softplus (linear above 20) and the clamp to dt_limit (which must keep dt >= 0).
@@ -113,8 +115,8 @@ def causal_conv1d_update(
 ) -> Tensor:
     """One decode step of the convolution: x (b, D) in, out (b, D); conv_state (slots, D, W-1) shifts in place.
 
-    state_indices (b) names each row's slot; a negative one marks a padding row, whose output is zero and which touches no
-    slot. Without it row i uses slot i. Rows of one call must not share a slot.
+    state_indices (b) names each row's slot; a negative one marks a padding row, whose output is zero and which
+    touches no slot. Without it row i uses slot i. Rows of one call must not share a slot.
     """
     arguments = ConvUpdateArguments(
         x=x, conv_state=conv_state, weight=weight, bias=bias, activation=activation, state_indices=state_indices
@@ -142,8 +144,8 @@ def selective_state_update(
 ) -> Tensor:
     """One decode step of the scan: x (b, H, P) in, out (b, H, P); state (slots, H, P, N) advances in place.
 
-    dt (b, H), A (H), B and C (b, G, N), D (H) or (H, P), z (b, H, P); formula and step size as in `ssd_prefill`, slots and
-    padding rows as in `causal_conv1d_update`.
+    dt (b, H), A (H), B and C (b, G, N), D (H) or (H, P), z (b, H, P); formula and step size as in `ssd_prefill`,
+    slots and padding rows as in `causal_conv1d_update`.
     """
     arguments = SsuArguments(
         state=state,

@@ -8,8 +8,8 @@ from torch import Tensor
 class SsdResult(NamedTuple):
     """Outcome of `ssd_prefill`.
 
-    out (T, H, P) in x's dtype; final_states (b, H, P, N) in the state dtype; intermediate_states (nchunks, H, P, N), the state
-    after each chunk of the metadata, or None when not asked for.
+    out (T, H, P) in x's dtype; final_states (b, H, P, N) in the state dtype; intermediate_states (nchunks, H, P, N),
+    the state after each chunk of the metadata, or None when not asked for.
     """
 
     out: Tensor

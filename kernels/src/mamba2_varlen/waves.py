@@ -1,7 +1,7 @@
 """The torch scan's work list: short pieces of all sequences, ordered so that a Python loop runs over time only.
 
-A wave holds the n-th piece of every sequence that has one. Sequences are ranked longest first, so the sequences of a wave are
-a prefix of those of the wave before and the carried states of a wave are a plain slice. Index arithmetic only.
+A wave holds the n-th piece of every sequence that has one. Sequences are ranked longest first, so the sequences of a
+wave are a prefix of those of the wave before and the carried states of a wave are a plain slice. Index arithmetic only.
 """
 
 from dataclasses import dataclass
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-# Rows of a piece at most. Within a piece the work grows with its rows, between pieces a whole state is read and written; on
-# AVX-512 cores 64 rows balance the two. Chunks are powers of two, so pieces of 64 nest in them and the result is unchanged.
+# Rows of a piece at most. Within a piece the work grows with its rows, between pieces a whole state is read and
+# written; on AVX-512 cores 64 rows balance the two. Chunks are powers of two, so pieces of 64 nest in them and the
+# result is unchanged.
 MAX_PIECE_ROWS = 64
 
 

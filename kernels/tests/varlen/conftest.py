@@ -19,7 +19,8 @@ torch.set_num_threads(1)
 
 import mamba2_varlen as m2  # noqa: E402
 
-# Largest error allowed, relative to the largest value: float32 sums of a few hundred terms; 16-bit products and outputs.
+# Largest error allowed, relative to the largest value: float32 sums of a few hundred terms; 16-bit products and
+# outputs.
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 2e-5, torch.bfloat16: 2e-2, torch.float16: 3e-3}
 
 

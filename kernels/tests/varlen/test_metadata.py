@@ -1,5 +1,7 @@
 """Facts about the one object all layers share."""
 
+from itertools import pairwise
+
 import mamba2_varlen as m2
 import pytest
 import torch
@@ -42,9 +44,9 @@ def test_waves_hold_every_token_once_in_order(lengths: list[int], chunk_size: in
     if grid.row_of_token is not None and grid.token_index is not None:
         assert grid.token_index[grid.row_of_token].tolist() == list(range(cu_seqlens[-1]))
     bounds = grid.wave_bounds
-    widths = [end - start for start, end in zip(bounds, bounds[1:], strict=False)]
+    widths = [end - start for start, end in pairwise(bounds)]
     assert widths == sorted(widths, reverse=True)
-    for wave, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
+    for wave, (start, end) in enumerate(pairwise(bounds)):
         assert set(grid.ordinal[start:end].tolist()) == {wave}
 
 

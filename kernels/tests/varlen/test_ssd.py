@@ -149,7 +149,9 @@ def test_reference_is_the_recurrence_by_hand() -> None:
     assert result.intermediate_states.flatten().tolist() == pytest.approx([30.0, 16.0])
 
 
-def test_many_short_sequences_of_mixed_length(scan_case: Callable[..., object], assert_close: Callable[[Tensor, Tensor], None]) -> None:
+def test_many_short_sequences_of_mixed_length(
+    scan_case: Callable[..., object], assert_close: Callable[[Tensor, Tensor], None]
+) -> None:
     lengths = (64, 3, 0, 130, 64, 1, 200, 64, 65, 2)
     case = scan_case(lengths, sizes=(2, 4, 1, 8))
     expected, actual = (case.run(name, chunk_size=256) for name in ("reference", "torch"))

@@ -26,7 +26,12 @@ def _step(backend: str, state: Tensor, inputs: tuple[Tensor, ...], **options: An
 def test_equals_reference(backend, random_tensor, assert_close, groups, dtype, state_dtype) -> None:
     inputs = _inputs(random_tensor, 3, groups, dtype)
     pool = random_tensor(3, 4, 6, 12, dtype=state_dtype)
-    options = {"D": random_tensor(4), "z": random_tensor(3, 4, 6, dtype=dtype), "dt_bias": random_tensor(4), "dt_limit": (0.1, 2.0)}
+    options = {
+        "D": random_tensor(4),
+        "z": random_tensor(3, 4, 6, dtype=dtype),
+        "dt_bias": random_tensor(4),
+        "dt_limit": (0.1, 2.0),
+    }
     ours, reference = pool.clone(), pool.clone()
     assert_close(_step(backend, ours, inputs, **options), _step("reference", reference, inputs, **options), dtype)
     assert_close(ours, reference, state_dtype)

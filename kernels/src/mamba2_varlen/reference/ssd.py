@@ -28,7 +28,9 @@ def ssd_prefill(arguments: SsdArguments) -> SsdResult:
     operands = operands_of(arguments)
     metadata = arguments.metadata
     heads, headdim, state_size = arguments.x.shape[1], arguments.x.shape[2], arguments.B.shape[2]
-    final = torch.zeros((metadata.sequences, heads, headdim, state_size), dtype=torch.float64, device=arguments.x.device)
+    final = torch.zeros(
+        (metadata.sequences, heads, headdim, state_size), dtype=torch.float64, device=arguments.x.device
+    )
     if arguments.initial_states is not None:
         final.copy_(arguments.initial_states)
     after_chunk = []

@@ -49,7 +49,9 @@ def _with_history(arguments: ConvArguments, dtype: torch.dtype) -> Tensor:
     channels, history = arguments.weight.shape[0], arguments.weight.shape[1] - 1
     total = metadata.tokens + metadata.sequences * history
     along_tokens = x.stride(0) == 1 and x.stride(1) != 1
-    inputs = x.new_zeros((channels, total), dtype=dtype).T if along_tokens else x.new_zeros((total, channels), dtype=dtype)
+    inputs = (
+        x.new_zeros((channels, total), dtype=dtype).T if along_tokens else x.new_zeros((total, channels), dtype=dtype)
+    )
     if metadata.sequences == 1:
         inputs[history:] = x
     else:

@@ -14,8 +14,8 @@ from .step import compute_dtype, step_size
 class Pieces:
     """k pieces of `rows` rows: x (k, rows, H, P), dt and decay (k, H, rows), B and C (k, G, rows, N).
 
-    decay is the running sum of A dt from the piece's start through each row, so never above 0. Rows past a sequence's end
-    have dt 0: they add nothing and decay nothing.
+    decay is the running sum of A dt from the piece's start through each row, so never above 0. Rows past a sequence's
+    end have dt 0: they add nothing and decay nothing.
     """
 
     x: Tensor
@@ -48,7 +48,7 @@ class Pieces:
         return Pieces(*(field[start:end] for field in fields))
 
     def grouped(self, per_head: Tensor) -> Tensor:
-        """(k, rows, H, P) as (k, G, rows, H/G * P): the heads of a group side by side, for one product with its B or C."""
+        """(k, rows, H, P) as (k, G, rows, H/G * P): a group's heads side by side, for one product with its B or C."""
         return per_head.unflatten(2, (self.groups, -1)).flatten(3).transpose(1, 2)
 
     def ungrouped(self, per_group: Tensor) -> Tensor:

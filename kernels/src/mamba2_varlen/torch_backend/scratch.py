@@ -1,4 +1,5 @@
-"""Buffers of one scan, reused from block to block: fresh ones would cost more in page faults than the arithmetic on them."""
+"""Buffers of one scan, reused from block to block: fresh ones would cost more in page faults than the arithmetic on
+them."""
 
 from dataclasses import dataclass, field
 

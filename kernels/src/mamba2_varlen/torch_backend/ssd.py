@@ -1,7 +1,7 @@
 """The chunked scan: matrix products within short pieces, a recurrence over states between them.
 
-Pieces come from the metadata's waves, so all sequences advance side by side and the Python loop runs over time only. Pieces of
-consecutive waves are computed together in blocks that stay in cache.
+Pieces come from the metadata's waves, so all sequences advance side by side and the Python loop runs over time only.
+Pieces of consecutive waves are computed together in blocks that stay in cache.
 """
 
 from collections.abc import Iterator
@@ -16,11 +16,12 @@ from ..waves import WaveGrid
 from .pieces import Pieces, lay_out
 from .scratch import Scratch
 
-# Rows of a piece computed at once. Row tiles skip the columns that lie after their last row, and their scores stay in cache.
+# Rows of a piece computed at once. Row tiles skip the columns that lie after their last row, and their scores stay in
+# cache.
 ROW_TILE = 16
 
-# A block of pieces holds about so many elements of x, and at least so many pieces: larger blocks amortise the cost of a call,
-# smaller ones keep scores and states in a cache of a few MB.
+# A block of pieces holds about so many elements of x, and at least so many pieces: larger blocks amortise the cost of
+# a call, smaller ones keep scores and states in a cache of a few MB.
 BLOCK_ELEMENTS = 1 << 18
 MIN_BLOCK_PIECES = 4
 
@@ -42,7 +43,9 @@ def ssd_prefill(arguments: SsdArguments) -> SsdResult:
         if arguments.D is not None:
             _add_skip(y[waves[0] : waves[-1]], block.x, arguments.D)
     _finish(y, arguments, grid)
-    final = carried if grid.rank_to_sequence is None else torch.empty_like(carried).index_copy_(0, grid.rank_to_sequence, carried)
+    final = carried
+    if grid.rank_to_sequence is not None:
+        final = torch.empty_like(carried).index_copy_(0, grid.rank_to_sequence, carried)
     intermediate = None if kept is None else kept.index_select(0, grid.chunk_end)
     return SsdResult(arguments.out, final.to(arguments.state_dtype), intermediate)
 
@@ -81,7 +84,8 @@ def _blocks(wave_bounds: tuple[int, ...], elements: int) -> Iterator[tuple[int, 
 
 
 def _added_states(block: Pieces, scratch: Scratch) -> tuple[Tensor, Tensor]:
-    """What each piece adds to the state (k, H, P, N), and an empty buffer of that shape for the states entering pieces."""
+    """What each piece adds to the state (k, H, P, N), and an empty buffer of that shape for the states entering
+    pieces."""
     weight = torch.exp((block.decay[:, :, -1:] - block.decay).clamp_(max=0.0)).mul_(block.dt)
     weighted = torch.mul(block.x, weight.transpose(1, 2).unsqueeze(-1), out=scratch.view("rows", *block.x.shape))
     per_group = block.grouped(weighted).transpose(-1, -2)
@@ -127,7 +131,8 @@ def _scan(block: Pieces, entering: Tensor, y: Tensor, scratch: Scratch) -> None:
 
 
 def _within_piece(block: Pieces, scores: Tensor, values: Tensor, rows: slice) -> Tensor:
-    """(k, H, tile, P): rows' outputs from the rows of their own piece up to themselves; scores are zero after the diagonal."""
+    """(k, H, tile, P): rows' outputs from the rows of their own piece up to themselves; scores are zero after the
+    diagonal."""
     decay = block.decay[:, :, rows, None] - block.decay[:, :, None, : rows.stop]
     weights = decay.clamp_(max=0.0).exp_().unflatten(1, (block.groups, -1))
     weights = weights.mul_(scores[..., rows, : rows.stop]).flatten(1, 2)

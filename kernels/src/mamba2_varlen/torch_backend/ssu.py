@@ -35,7 +35,8 @@ def selective_state_update(arguments: SsuArguments) -> Tensor:
 
 
 def _advance(state: Tensor, values: Tensor, decay: Tensor, B: Tensor) -> Tensor:
-    """state (r, H, P, N) * decay (r, H) + values (r, H, P) times B (r, G, N); in place, `state` is a copy or the pool."""
+    """state (r, H, P, N) * decay (r, H) + values (r, H, P) times B (r, G, N); in place, `state` is a copy or the
+    pool."""
     groups = B.shape[1]
     state.mul_(decay.unsqueeze(-1).unsqueeze(-1))
     grouped, spread = state.unflatten(1, (groups, -1)), values.unflatten(1, (groups, -1)).unsqueeze(-1)

@@ -1,7 +1,8 @@
-"""What to compile ahead of time, without a GPU: every kernel with every tile, for the shapes of granite-4.0-tiny in bf16.
+"""What to compile ahead of time, without a GPU: every kernel with every tile, for the shapes of granite-4.0-tiny in
+bf16.
 
-Signatures are not written down here but recorded: the operators of sample_calls.py run on small CPU tensors, and their launches
-are collected instead of started. Needs a process without TRITON_INTERPRET, which replaces the compiler.
+Signatures are not written down here but recorded: the operators of sample_calls.py run on small CPU tensors, and
+their launches are collected instead of started. Needs a process without TRITON_INTERPRET, which replaces the compiler.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,13 @@ from .tiles import CANDIDATES, Tile, pin_tiles
 # Triton assumes this alignment in bytes of pointers and divisibility of integers that have it; torch allocations do.
 ALIGNMENT = 16
 
-_TYPES = {torch.bfloat16: "*bf16", torch.float16: "*fp16", torch.float32: "*fp32", torch.int32: "*i32", torch.int64: "*i64"}
+_TYPES = {
+    torch.bfloat16: "*bf16",
+    torch.float16: "*fp16",
+    torch.float32: "*fp32",
+    torch.int32: "*i32",
+    torch.int64: "*i64",
+}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,9 @@ def _inputs(
 ):  # fmt: skip
     # Inputs at `place`, counted from the sequence's first token; negative places are its history.
     lane = channel.to(tl.int64)
-    value = tl.load(x_ptr + (start + place) * stride_x_t + lane * stride_x_d, mask=mask & (place >= 0), other=0.0).to(tl.float32)
+    value = tl.load(x_ptr + (start + place) * stride_x_t + lane * stride_x_d, mask=mask & (place >= 0), other=0.0).to(
+        tl.float32
+    )
     if initial_ptr is not None:
         source = initial_ptr + (sequence * channels + lane) * HISTORY + place + HISTORY
         value += tl.load(source, mask=mask & (place < 0), other=0.0).to(tl.float32)
@@ -60,7 +62,9 @@ def _conv_prefill_kernel(
     if tile == 0:
         for back in tl.static_range(HISTORY):
             end = tl.zeros([1, BLOCK_D], dtype=tl.int64) + length + (back - HISTORY)
-            value = _inputs(x_ptr, initial_ptr, end, channel, sequence, start, wide, channels, stride_x_t, stride_x_d, HISTORY)
+            value = _inputs(
+                x_ptr, initial_ptr, end, channel, sequence, start, wide, channels, stride_x_t, stride_x_d, HISTORY
+            )
             kept = final_ptr + (sequence * channels + channel) * HISTORY + back
             tl.store(kept, value.to(final_ptr.dtype.element_ty), mask=wide)
 
@@ -112,7 +116,8 @@ def causal_conv1d_prefill(arguments: ConvArguments) -> ConvResult:
         lambda blocks: (metadata.conv_sequence.shape[0], cdiv(channels, blocks["BLOCK_D"])),
         x_ptr=x, weight_ptr=arguments.weight.contiguous(), bias_ptr=None if bias is None else bias.contiguous(),
         initial_ptr=None if initial is None else initial.contiguous(), starts_ptr=metadata.cu_seqlens,
-        sequence_ptr=metadata.conv_sequence, tile_ptr=metadata.conv_tile, out_ptr=out, final_ptr=final, channels=channels,
+        sequence_ptr=metadata.conv_sequence, tile_ptr=metadata.conv_tile, out_ptr=out, final_ptr=final,
+        channels=channels,
         stride_x_t=x.stride(0), stride_x_d=x.stride(1), stride_out_t=out.stride(0), stride_out_d=out.stride(1),
         WIDTH=width, SILU=arguments.activation is not None, TOKENS=CONV_TILE_TOKENS,
     )  # fmt: skip
@@ -131,7 +136,8 @@ def causal_conv1d_update(arguments: ConvUpdateArguments) -> Tensor:
         _conv_update_kernel,
         lambda blocks: (rows, cdiv(channels, blocks["BLOCK_D"])),
         x_ptr=x, state_ptr=state, weight_ptr=arguments.weight.contiguous(),
-        bias_ptr=None if bias is None else bias.contiguous(), slot_ptr=None if indices is None else indices.contiguous(),
+        bias_ptr=None if bias is None else bias.contiguous(),
+        slot_ptr=None if indices is None else indices.contiguous(),
         out_ptr=out, channels=channels, slots=state.shape[0], stride_x_b=x.stride(0), stride_x_d=x.stride(1),
         stride_s_b=state.stride(0), stride_s_d=state.stride(1), stride_s_w=state.stride(2),
         WIDTH=arguments.weight.shape[1], SILU=arguments.activation is not None,

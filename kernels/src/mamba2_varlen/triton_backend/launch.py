@@ -33,7 +33,8 @@ _RECORD: ContextVar[list[Launch] | None] = ContextVar("recorded_launches", defau
 
 
 def launch(name: str, kernel: Any, grid: Callable[[dict[str, int]], Grid], **arguments: Argument) -> None:
-    """Start `kernel` with the tile of `name`; `grid` computes the grid from the block sizes. Empty grids start nothing."""
+    """Start `kernel` with the tile of `name`; `grid` computes the grid from the block sizes. Empty grids start
+    nothing."""
     tile = tile_for(name)
     blocks = dict(tile.blocks)
     extent = grid(blocks)
@@ -69,8 +70,8 @@ def block_of(value: int, least: int = 1) -> int:
 
 
 def product_dtype(x: Tensor) -> tl.dtype:
-    """Operand dtype of matrix products: x's own. Triton 3.6's interpreter multiplies bfloat16 bit patterns as if they were
-    integers, so on a CPU such products run in float32."""
+    """Operand dtype of matrix products: x's own. Triton 3.6's interpreter multiplies bfloat16 bit patterns as if they
+    were integers, so on a CPU such products run in float32."""
     if x.dtype == torch.bfloat16 and knobs.runtime.interpret:
         return tl.float32
     return {torch.float32: tl.float32, torch.float16: tl.float16, torch.bfloat16: tl.bfloat16}[x.dtype]

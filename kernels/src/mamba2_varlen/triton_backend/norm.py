@@ -46,7 +46,8 @@ def rms_norm_gated(arguments: NormArguments) -> Tensor:
         "norm",
         _norm_kernel,
         lambda blocks: (cdiv(rows, blocks["BLOCK_ROWS"]), hidden // arguments.group_size),
-        x_ptr=x, weight_ptr=arguments.weight.contiguous(), z_ptr=None if arguments.z is None else arguments.z.contiguous(),
+        x_ptr=x, weight_ptr=arguments.weight.contiguous(),
+        z_ptr=None if arguments.z is None else arguments.z.contiguous(),
         out_ptr=out, rows=rows, group_size=arguments.group_size, hidden=hidden, eps=float(arguments.eps),
         GATE_FIRST=not arguments.norm_before_gate, BLOCK=block_of(arguments.group_size),
     )  # fmt: skip

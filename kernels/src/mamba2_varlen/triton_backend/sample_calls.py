@@ -1,4 +1,5 @@
-"""One call of each operator in granite-4.0-tiny's shapes, bf16 with float32 states, on small CPU tensors. For recording only."""
+"""One call of each operator in granite-4.0-tiny's shapes, bf16 with float32 states, on small CPU tensors. For
+recording only."""
 
 import math
 from collections.abc import Callable
@@ -93,7 +94,9 @@ def gated_norm() -> None:
     hidden = HEADS * HEADDIM
     x = _bf16(TOKENS, hidden)
     norm.rms_norm_gated(
-        NormArguments(x=x, weight=_bf16(hidden), z=torch.zeros_like(x), eps=1e-5, group_size=hidden, norm_before_gate=False)
+        NormArguments(
+            x=x, weight=_bf16(hidden), z=torch.zeros_like(x), eps=1e-5, group_size=hidden, norm_before_gate=False
+        )
     )
 
 

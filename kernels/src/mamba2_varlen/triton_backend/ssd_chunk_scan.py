@@ -1,4 +1,5 @@
-"""Stage 5: each row's output from the state that entered its chunk and from the rows before it, one row tile a program."""
+"""Stage 5: each row's output from the state that entered its chunk and from the rows before it, one row tile a
+program."""
 
 import triton
 import triton.language as tl
@@ -16,7 +17,8 @@ def _carried_decay(decay):
 
 @triton.jit
 def _chunk_scan_kernel(
-    x_ptr, C_ptr, D_ptr, z_ptr, states_ptr, scores_ptr, step_ptr, decay_ptr, starts_ptr, sequence_ptr, first_ptr, out_ptr,
+    x_ptr, C_ptr, D_ptr, z_ptr, states_ptr, scores_ptr, step_ptr, decay_ptr,
+    starts_ptr, sequence_ptr, first_ptr, out_ptr,
     heads, headdim, size, groups,
     stride_x_t, stride_x_h, stride_x_p, stride_c_t, stride_c_g, stride_c_n,
     stride_z_t, stride_z_h, stride_z_p, stride_out_t, stride_out_h, stride_out_p, stride_d_h, stride_d_p,
@@ -77,7 +79,9 @@ def _chunk_scan_kernel(
             x = tl.load(x_ptr + token * stride_x_t + head * stride_x_h + lane * stride_x_p, mask=inside, other=0.0)
             out += skip * x.to(tl.float32)
         if z_ptr is not None:
-            z = tl.load(z_ptr + token * stride_z_t + head * stride_z_h + lane * stride_z_p, mask=inside, other=0.0).to(tl.float32)
+            z = tl.load(z_ptr + token * stride_z_t + head * stride_z_h + lane * stride_z_p, mask=inside, other=0.0).to(
+                tl.float32
+            )
             out *= z * tl.sigmoid(z)
         target = out_ptr + token * stride_out_t + head * stride_out_h + lane * stride_out_p
         tl.store(target, out.to(out_ptr.dtype.element_ty), mask=inside)
@@ -92,10 +96,14 @@ def chunk_scan(arguments: SsdArguments, states: Tensor, scores: Tensor, step: Te
     groups, size = C.shape[1:]
     z_strides = (0, 0, 0) if z is None else z.stride()
     d_strides = (0, 0) if D is None else (D.stride(0), D.stride(1) if D.dim() == 2 else 0)
+
+    def tiles_of(blocks: dict[str, int]) -> int:
+        return cdiv(metadata.chunk_size, blocks["BLOCK_M"]) * cdiv(headdim, blocks["BLOCK_P"])
+
     launch(
         "ssd_chunk_scan",
         _chunk_scan_kernel,
-        lambda blocks: (metadata.chunks, cdiv(metadata.chunk_size, blocks["BLOCK_M"]) * cdiv(headdim, blocks["BLOCK_P"]), heads),
+        lambda blocks: (metadata.chunks, tiles_of(blocks), heads),
         x_ptr=x, C_ptr=C, D_ptr=D, z_ptr=z, states_ptr=states, scores_ptr=scores, step_ptr=step, decay_ptr=decay,
         starts_ptr=metadata.cu_chunk_seqlens, sequence_ptr=metadata.chunk_to_sequence,
         first_ptr=metadata.first_chunk_of_sequence, out_ptr=out,

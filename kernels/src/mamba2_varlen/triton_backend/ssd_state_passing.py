@@ -41,14 +41,16 @@ def _state_passing_kernel(
 def pass_states(arguments: SsdArguments, states: Tensor, decay: Tensor) -> tuple[Tensor, Tensor | None]:
     """Turn each chunk's own contribution into the state entering it, in place.
 
-    Returns final states (b, H, P, N) and, if asked for, the states after each chunk (nchunks, H, P, N), in the state dtype.
-    The recurrence itself stays in float32.
+    Returns final states (b, H, P, N) and, if asked for, the states after each chunk (nchunks, H, P, N), in the state
+    dtype. The recurrence itself stays in float32.
     """
     metadata, initial = arguments.metadata, arguments.initial_states
     heads, headdim, size = states.shape[1:]
     shape = (metadata.sequences, heads, headdim, size)
     final = torch.empty(shape, dtype=arguments.state_dtype, device=states.device)
-    intermediate = torch.empty_like(states, dtype=arguments.state_dtype) if arguments.return_intermediate_states else None
+    intermediate = (
+        torch.empty_like(states, dtype=arguments.state_dtype) if arguments.return_intermediate_states else None
+    )
     launch(
         "ssd_state_passing",
         _state_passing_kernel,

@@ -36,7 +36,9 @@ def _ssu_kernel(
         bias = tl.load(bias_ptr + head).to(tl.float32)
     dt = step_size(dt, bias, low, high, SOFTPLUS)
     decay = tl.exp(tl.load(A_ptr + head).to(tl.float32) * dt)
-    x = tl.load(x_ptr + row * stride_x_b + head * stride_x_h + channel * stride_x_p, mask=wide, other=0.0).to(tl.float32)
+    x = tl.load(x_ptr + row * stride_x_b + head * stride_x_h + channel * stride_x_p, mask=wide, other=0.0).to(
+        tl.float32
+    )
     B = tl.load(B_ptr + row * stride_b_b + group * stride_b_g + n * stride_b_n, mask=deep, other=0.0).to(tl.float32)
     C = tl.load(C_ptr + row * stride_c_b + group * stride_c_g + n * stride_c_n, mask=deep, other=0.0).to(tl.float32)
     place = state_ptr + slot * stride_s_b + head * stride_s_h + channel[:, None] * stride_s_p + n[None, :] * stride_s_n
@@ -48,7 +50,9 @@ def _ssu_kernel(
     if D_ptr is not None:
         out += x * tl.load(D_ptr + head * stride_d_h + channel * stride_d_p, mask=wide, other=0.0).to(tl.float32)
     if z_ptr is not None:
-        z = tl.load(z_ptr + row * stride_z_b + head * stride_z_h + channel * stride_z_p, mask=wide, other=0.0).to(tl.float32)
+        z = tl.load(z_ptr + row * stride_z_b + head * stride_z_h + channel * stride_z_p, mask=wide, other=0.0).to(
+            tl.float32
+        )
         out *= z * tl.sigmoid(z)
     out = tl.where(live, out, 0.0)
     target = out_ptr + row * stride_out_b + head * stride_out_h + channel * stride_out_p
@@ -70,7 +74,8 @@ def selective_state_update(arguments: SsuArguments) -> Tensor:
         _ssu_kernel,
         lambda blocks: (rows, heads, cdiv(headdim, blocks["BLOCK_P"])),
         state_ptr=state, x_ptr=x, dt_ptr=dt, A_ptr=arguments.A.contiguous(), B_ptr=B, C_ptr=C, D_ptr=D, z_ptr=z,
-        bias_ptr=None if bias is None else bias.contiguous(), slot_ptr=None if indices is None else indices.contiguous(),
+        bias_ptr=None if bias is None else bias.contiguous(),
+        slot_ptr=None if indices is None else indices.contiguous(),
         out_ptr=out, headdim=headdim, size=size, heads_per_group=heads // B.shape[1], slots=state.shape[0],
         low=float(arguments.step.limit[0]), high=float(arguments.step.limit[1]),
         stride_s_b=state.stride(0), stride_s_h=state.stride(1), stride_s_p=state.stride(2), stride_s_n=state.stride(3),

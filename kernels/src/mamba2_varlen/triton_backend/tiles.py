@@ -1,7 +1,7 @@
 """Tile sizes of every kernel: the one used first, the others a checker should sweep, and a way to pin one.
 
-No kernel is autotuned: a choice by timing would change results' last bits between processes, and hide bugs that only show
-with tiles smaller than a chunk.
+No kernel is autotuned: a choice by timing would change results' last bits between processes, and hide bugs that only
+show with tiles smaller than a chunk.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,11 @@ CANDIDATES = MappingProxyType(
     {
         "ssd_cumsum": _tiles("BLOCK_H", ((4,), 4, 1), ((1,), 2, 1), ((8,), 4, 1)),
         "ssd_chunk_state": _tiles(
-            "BLOCK_P BLOCK_N BLOCK_K", ((64, 64, 32), 4, 3), ((32, 64, 32), 4, 2), ((64, 128, 32), 8, 2), ((32, 32, 16), 2, 1)
+            "BLOCK_P BLOCK_N BLOCK_K",
+            ((64, 64, 32), 4, 3),
+            ((32, 64, 32), 4, 2),
+            ((64, 128, 32), 8, 2),
+            ((32, 32, 16), 2, 1),
         ),
         "ssd_state_passing": _tiles("BLOCK", ((1024,), 4, 1), ((256,), 2, 1), ((2048,), 8, 1)),
         "ssd_bmm": _tiles("BLOCK_M BLOCK_N BLOCK_K", ((64, 64, 32), 4, 3), ((32, 32, 32), 4, 2), ((128, 64, 32), 8, 2)),
