@@ -1,4 +1,4 @@
-"""Unpacks a tar archive of an untrusted tree: regular files, folders, and links that cannot leave the folder. Nothing else."""
+"""Unpacks a tar archive of an untrusted tree: regular files, folders, and links that stay inside. Nothing else."""
 
 import io
 import tarfile
@@ -8,8 +8,9 @@ from driftline.git.errors import GitError
 
 
 def unpack(data: bytes, destination: Path) -> None:
-    """Write the archive's files below `destination`, which must not exist yet. Links are made last, so that no file is written
-    through one.
+    """Write the archive's files below `destination`, which must not exist yet.
+
+    Links are made last, so that no file is written through one.
 
     Raises:
         GitError: unsafe_tree.

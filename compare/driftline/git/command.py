@@ -1,4 +1,4 @@
-"""The only place that starts git: argument lists, a closed environment, a deadline. What the answers mean is not known here."""
+"""The only place that starts git: argument lists, a closed environment, a deadline. Answers are not read here."""
 
 import os
 import signal
@@ -56,8 +56,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """git on one bare repository. `protocols` is git's own allow-list; `configuration` a file of settings that also reach the
-    other end of a local fetch."""
+    """git on one bare repository.
+
+    `protocols` is git's own allow-list; `configuration` is a file of settings that also reach the other end of a local
+    fetch.
+    """
 
     folder: Path
     protocols: str

@@ -1,4 +1,4 @@
-"""The one error of git access. Its reason is for programs, its message for people: it names the input and the remedy."""
+"""The one error of git access. Its reason is for programs, its message for people: input and remedy."""
 
 from typing import Literal
 

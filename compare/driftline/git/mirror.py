@@ -1,4 +1,4 @@
-"""A bare mirror of one repository in a cache folder: fetched under a lock, read by SHA. Who asks, and why, is not known here."""
+"""A bare mirror of one repository in a cache folder: fetched under a lock, read by SHA. Who asks is not known here."""
 
 import hashlib
 from contextlib import AbstractContextManager

@@ -1,4 +1,4 @@
-"""URLs, refs and SHAs as people type them become checked values here, before anything reaches git. No process is started."""
+"""URLs, refs and SHAs as people type them become checked values, before anything reaches git. Nothing is started."""
 
 import re
 from dataclasses import dataclass
@@ -45,6 +45,8 @@ def parse_url(text: str) -> Url:
         return Url(text, text, local=False)
     if "://" in text:
         return _with_scheme(text)
+    if ":" in text.split("/", 1)[0]:
+        raise GitError("bad_url", f"{text!r} is neither a URL nor a folder; write user@host:path or an https:// URL")
     path = str(Path(text).absolute())
     return Url(path, path, local=True)
 
