@@ -70,3 +70,13 @@ def case_count(session: Session, attempt_id: UUID) -> int:
 
 def build_count(session: Session, attempt_id: UUID) -> int:
     return session.execute(select(func.count()).where(KernelBuild.attempt_id == attempt_id)).scalar_one()
+
+
+def lock_attempt(session: Session, attempt_id: UUID) -> Attempt:
+    """The attempt, locked until the transaction ends; its job is locked before it.
+
+    Raises:
+        sqlalchemy.exc.NoResultFound: if there is no such attempt.
+    """
+    query = select(Attempt).where(Attempt.id == attempt_id).with_for_update(key_share=True)
+    return session.execute(query.execution_options(populate_existing=True)).scalar_one()

@@ -87,3 +87,9 @@ def baseline_of(session: Session, job: Job, environment_id: str) -> Baseline | N
     )
     row = session.execute(query).one_or_none()
     return None if row is None else Baseline(*row)
+
+
+def runs_of_jobs(session: Session, job_ids: Iterable[UUID]) -> dict[UUID, UUID]:
+    """job -> its run."""
+    rows = session.execute(select(Job.id, Job.run_id).where(Job.id.in_(tuple(job_ids))))
+    return {job_id: run_id for job_id, run_id in rows}

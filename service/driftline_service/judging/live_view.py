@@ -1,0 +1,33 @@
+"""What readers see of a run: the stored judgement once it is done, else a judgement of what is there."""
+
+from uuid import UUID
+
+from driftline.contracts.report import ChangedSample, RunView
+from driftline.contracts.words import RunState
+from driftline.judge import changed_samples, judge
+from sqlalchemy.orm import Session
+
+from driftline_service.database.tables import Run
+from driftline_service.judging.evidence import event_views, load_evidence
+
+
+def live_view(session: Session, run_id: UUID) -> RunView:
+    """The run as its page shows it. The log is always the latest: a verdict's own event comes after the verdict.
+
+    Raises:
+        sqlalchemy.exc.NoResultFound: if there is no such run.
+    """
+    run = session.get_one(Run, run_id)
+    if run.state is not RunState.DONE or run.view is None:
+        return judge(load_evidence(session, run_id, with_noise=False))
+    view = RunView.model_validate(run.view)
+    return view.model_copy(update={"events": list(event_views(session, run_id))})
+
+
+def changed_samples_of(session: Session, run_id: UUID) -> list[ChangedSample]:
+    """Questions whose response or correctness differs between the arms, lane by lane.
+
+    Raises:
+        sqlalchemy.exc.NoResultFound: if there is no such run.
+    """
+    return list(changed_samples(load_evidence(session, run_id, with_noise=False)))

@@ -1,0 +1,87 @@
+"""Admitted lines become rows of their attempt. What may be stored was decided in admission.py."""
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from driftline.contracts.channel import (
+    Case,
+    CheckSummary,
+    Environment,
+    KernelBuild,
+    Progress,
+    Sample,
+    Scores,
+    TeacherForced,
+)
+from driftline.contracts.worker_api import ReportedLine
+from sqlalchemy import insert
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.orm import Session
+
+from driftline_service.database import tables
+from driftline_service.database.tables import Attempt
+from driftline_service.worker_api.admission import decoded_logprobs
+
+
+def store(session: Session, attempt: Attempt, lines: Sequence[ReportedLine], *, rows_before: int) -> None:
+    """Write the lines in the caller's transaction; `rows_before` cases or builds of the attempt are stored already."""
+    _store_samples(session, attempt.id, [line for line in lines if isinstance(line, Sample)])
+    forced = [_forced_row(attempt.id, line) for line in lines if isinstance(line, TeacherForced)]
+    cases = [_numbered(attempt.id, rows_before, line) for line in _enumerated(lines, Case)]
+    builds = [_numbered(attempt.id, rows_before, line) for line in _enumerated(lines, KernelBuild)]
+    for table, rows in ((tables.TeacherForced, forced), (tables.KernelCase, cases), (tables.KernelBuild, builds)):
+        if rows:
+            session.execute(insert(table), rows)
+    for line in lines:
+        _note(attempt, line)
+
+
+def _note(attempt: Attempt, line: ReportedLine) -> None:
+    """Lines of which the attempt itself keeps the latest."""
+    match line:
+        case Progress():
+            attempt.phase, attempt.done, attempt.total = line.phase, line.done, line.total
+        case Environment():
+            attempt.must_match = (attempt.must_match or {}) | line.must_match
+            attempt.recorded = (attempt.recorded or {}) | line.recorded
+        case Scores():
+            attempt.scores = line.model_dump(mode="json")
+        case CheckSummary():
+            attempt.check_summary = line.model_dump(mode="json")
+
+
+def _store_samples(session: Session, attempt_id: UUID, lines: Sequence[Sample]) -> None:
+    if not lines:
+        return
+    contents = {_content_hash(line): {"question": line.question, "target": line.target} for line in lines}
+    questions = [{"content_hash": key} | contents[key] for key in sorted(contents)]  # one lock order for all writers
+    session.execute(upsert(tables.Question).on_conflict_do_nothing(), questions)
+    excluded = {"type", "question", "target"}
+    rows = [
+        {"attempt_id": attempt_id, "content_hash": _content_hash(line)} | line.model_dump(exclude=excluded)
+        for line in lines
+    ]
+    session.execute(insert(tables.Sample), rows)
+
+
+def _content_hash(line: Sample) -> str:
+    return sha256(f"{len(line.question)} {line.question}{line.target}".encode()).hexdigest()
+
+
+def _forced_row(attempt_id: UUID, line: TeacherForced) -> dict[str, Any]:
+    logprobs = decoded_logprobs(line)
+    return {
+        "attempt_id": attempt_id, "doc_id": line.doc_id, "logprobs": logprobs,
+        "scored_prompt_tokens": line.prompt_tokens,
+    }  # fmt: skip
+
+
+def _enumerated(lines: Iterable[ReportedLine], kind: type[Case] | type[KernelBuild]) -> list[tuple[int, Any]]:
+    return list(enumerate(line for line in lines if isinstance(line, kind)))
+
+
+def _numbered(attempt_id: UUID, before: int, numbered: tuple[int, Case | KernelBuild]) -> dict[str, Any]:
+    place, line = numbered
+    return {"attempt_id": attempt_id, "position": before + place} | line.model_dump(exclude={"type"})
