@@ -1,5 +1,6 @@
 """A submit request becomes a NewRun: the repository is fetched, names become commits, kernels and lanes are found."""
 
+import re
 from pathlib import PurePosixPath
 
 from driftline.contracts.lane import Lane
@@ -13,6 +14,10 @@ from driftline_service.runs.submission import Commit, NewRun
 from driftline_service.settings import Settings
 
 LONGEST_NAME = 200
+FULL_SHA = re.compile("[0-9a-f]{40}")
+
+STATUS = {"git_timeout": 504, "git_failed": 502}
+"""What is not the caller's mistake: the repository's server, or git itself."""
 
 
 def plan(request: SubmitRequest, *, lanes: Lanes, settings: Settings, idempotency_key: str | None = None) -> NewRun:
@@ -31,7 +36,7 @@ def plan(request: SubmitRequest, *, lanes: Lanes, settings: Settings, idempotenc
         mirror.fetch()
         return _planned(request, mirror, chosen, idempotency_key)
     except GitError as error:
-        raise Refusal(error.reason, str(error)) from error
+        raise Refusal(error.reason, str(error), status=STATUS.get(error.reason, 422)) from error
 
 
 def choose_lanes(request: SubmitRequest, lanes: Lanes) -> tuple[Lane, ...]:
@@ -57,7 +62,7 @@ def choose_lanes(request: SubmitRequest, lanes: Lanes) -> tuple[Lane, ...]:
 
 def _planned(request: SubmitRequest, mirror: Mirror, lanes: tuple[Lane, ...], key: str | None) -> NewRun:
     main = mirror.default_branch()
-    head_sha = mirror.resolve(request.head)
+    head_sha = _pinned(mirror, request.head)
     base_ref, base_sha = _base(request, mirror, head_sha, main)
     if base_sha == head_sha and not request.measure_noise:
         raise Refusal("same_commit", f"base and head are both {head_sha}; measure_noise asks for such a run")
@@ -86,7 +91,7 @@ def _base(request: SubmitRequest, mirror: Mirror, head_sha: str, main: str) -> t
     if request.measure_noise:
         return request.head, head_sha
     if request.base is not None:
-        return request.base, mirror.resolve(request.base)
+        return request.base, _pinned(mirror, request.base)
     fork = mirror.merge_base(head_sha, mirror.resolve(main))
     if fork != head_sha:
         return main, fork
@@ -96,9 +101,16 @@ def _base(request: SubmitRequest, mirror: Mirror, head_sha: str, main: str) -> t
     return f"{request.head}^", parents[0]
 
 
+def _pinned(mirror: Mirror, ref: str) -> str:
+    """The commit's SHA, kept in the mirror even if a later push leaves it behind."""
+    sha = ref if FULL_SHA.fullmatch(ref) else mirror.resolve(ref)
+    mirror.fetch_commit(sha)
+    return sha
+
+
 def _kernels(mirror: Mirror, sha: str) -> Kernels:
     found = mirror.find_kernels(sha)
-    if found is None:
+    if found is None or not found.path.isprintable():
         raise Refusal(
             "no_kernels", f"commit {sha} has no Mamba2 kernels: neither a package mamba2_varlen nor vLLM's mamba ops"
         )
@@ -106,7 +118,9 @@ def _kernels(mirror: Mirror, sha: str) -> Kernels:
 
 
 def _commit(mirror: Mirror, ref: str, sha: str, kernels: Kernels) -> Commit:
+    tree = mirror.tree_id(sha, kernels.path)
+    assert tree is not None, "the kernels were just found there"  # noqa: S101
     return Commit(
         ref=ref, sha=sha, subject=mirror.commit_info(sha).subject[:LONGEST_NAME], kernel_path=kernels.path,
-        kernel_tree=mirror.tree_id(sha, kernels.path),
+        kernel_tree=tree,
     )  # fmt: skip

@@ -56,6 +56,8 @@ class SubmitRequest(Contract):
     def _plain_repository(cls, repo: str) -> str:
         if repo.startswith("-") or any(not character.isprintable() for character in repo) or "::" in repo:
             raise ValueError("must be a plain URL or path of a git repository")
+        if "://" in repo and "@" in urlsplit(repo).netloc and ":" in urlsplit(repo).netloc.rpartition("@")[0]:
+            raise ValueError("must hold no password: runs and reports show the URL")
         return repo
 
     @model_validator(mode="after")

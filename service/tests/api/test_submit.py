@@ -1,5 +1,6 @@
 """POST /api/v1/runs: what a run becomes, and how each mistake is told."""
 
+import subprocess
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -38,6 +39,15 @@ def test_head_on_main_is_compared_with_its_parent(
 ) -> None:
     answer = _submit(client, repository, head="main")
     assert answer.json()["base"] == commits["main^"]
+
+
+def test_a_commit_that_no_branch_leads_to_is_found_by_its_sha(client: httpx.Client, repository: Path) -> None:
+    command = ["git", "-C", str(repository), "-c", "user.name=A", "-c", "user.email=a@example.org", "commit-tree"]
+    made = subprocess.run(
+        [*command, "refactor^{tree}", "-p", "main", "-m", "Lost"], capture_output=True, text=True, check=True
+    )
+    run = _submit(client, repository, head=made.stdout.strip()).json()
+    assert (run["head"], run["name"]) == (made.stdout.strip(), "Lost")
 
 
 def test_measuring_noise_compares_a_commit_with_itself(

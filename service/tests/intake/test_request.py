@@ -19,7 +19,8 @@ def test_a_repository_is_local_or_remote(repo: str, local: bool) -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"repo": "--upload-pack=x"}, {"repo": "ext::sh -c x"}, {"repo": "a\nb"}, {"repo": ""}, {"head": "--all"},
+        {"repo": "--upload-pack=x"}, {"repo": "ext::sh -c x"}, {"repo": "a\nb"}, {"repo": ""}, {"repo": "https://me:secret@h/k"},
+        {"head": "--all"},
         {"head": "a b"},
         {"head": ""}, {"base": "-x"}, {"lanes": []}, {"questions": 0}, {"margin": 2.5}, {"margin": float("nan")},
         {"unknown": 1}, {"measure_noise": True, "base": "other"}, {"name": ""},
