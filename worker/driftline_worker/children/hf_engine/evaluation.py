@@ -1,0 +1,155 @@
+"""One evaluation from spec to last line: load, generate, force, score. The order of steps lives here, no numbers do."""
+
+import logging
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from lm_eval.api.instance import Instance
+from lm_eval.evaluator import evaluate
+from lm_eval.utils import hash_string
+
+from ..line_channel import Channel
+from .comparability import must_match, recorded
+from .granite_patch import GraniteOperators, install
+from .kernels_loader import OPERATORS, load_kernels, serving_module
+from .observed_lm import ObservedLM, ResponseFacts
+from .refusal import TRANSIENT, Refusal, permanent
+from .spec import EvaluationSpec
+from .task_subset import SubsetTask, load_task, sample_fields
+from .teacher_forced import forced_logprobs, forced_text
+
+LOAD_STEPS = 4
+
+
+def run_evaluation(spec: EvaluationSpec, channel: Channel) -> None:
+    """Every line of an evaluation but the first and the last. Raises Refusal."""
+    torch.set_num_threads(spec.threads)
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)
+    channel.send("progress", phase="load", done=1, total=LOAD_STEPS)
+    lm = load_model(spec)
+    channel.send("progress", phase="load", done=2, total=LOAD_STEPS)
+    task = load_task(spec)
+    channel.send("progress", phase="load", done=3, total=LOAD_STEPS)
+    kernels = load_kernels(spec.import_dir)
+    operators = install(lm.model, kernels, spec.lane.backend)
+    rehearse(lm, operators, spec)
+    served = {operator: serving_module(kernels, operator, spec.lane.backend) for operator in OPERATORS}
+    channel.send("environment", must_match=must_match(spec, lm, task), recorded=recorded(spec, lm, served))
+    channel.send("progress", phase="load", done=4, total=LOAD_STEPS)
+    generate(lm, task, spec, channel)
+    force(lm, task, spec, channel)
+    _check_schedule(lm, task, spec, operators)
+
+
+def load_model(spec: EvaluationSpec) -> ObservedLM:
+    """lm-eval's hf model on the lane's device. Raises Refusal: model_unloadable, no_gpu, wrong_dtype."""
+    arguments = spec.lane.arguments
+    if spec.device == "cuda" and not torch.cuda.is_available():
+        raise permanent("no_gpu", f"the lane wants a {spec.lane.gpu_type}, but torch sees no CUDA device here")
+    wanted = str(arguments.get("dtype", "float32"))
+    optional = {name: arguments[name] for name in ("attn_implementation", "experts_implementation") if name in arguments}
+    try:
+        lm = ObservedLM(
+            pretrained=str(spec.model_path),
+            dtype=wanted,
+            device=spec.device,
+            batch_size=spec.batch_size,
+            max_length=arguments.get("max_length"),
+            **optional,
+        )
+    except Exception as error:
+        raise permanent("model_unloadable", f"{spec.lane.model_name}: {type(error).__name__}: {error}") from error
+    seen = str(lm.model.dtype).removeprefix("torch.")
+    if wanted not in ("auto", seen):
+        raise permanent("wrong_dtype", f"the lane wants {wanted}, the model came up in {seen}")
+    return lm
+
+
+def rehearse(lm: ObservedLM, operators: GraniteOperators, spec: EvaluationSpec) -> None:
+    """Two short generations of unequal length under the lane's schedule, so that kernels which cannot run say so at once.
+
+    The counts start anew afterwards. Raises Refusal: kernel_crashed, engine_mismatch.
+    """
+    chunk = spec.lane.prefill_chunk
+    columns = 3 * (chunk or 8) - 2
+    tokens = torch.arange(2 * columns, device=lm.device).view(2, columns) % min(lm.vocab_size, 64)
+    mask = torch.ones_like(tokens)
+    mask[1, : columns // 2] = 0
+    schedule = {} if chunk is None else {"prefill_chunk_size": chunk}
+    with torch.inference_mode():
+        lm.model.generate(
+            input_ids=tokens, attention_mask=mask, max_new_tokens=3, min_new_tokens=3, do_sample=False, use_cache=True, **schedule
+        )
+    operators.calls.check_mode(spec.lane.mode, long_prompts=True)
+    if missing := [operator for operator in OPERATORS if not operators.calls.by_operator[operator]]:
+        raise permanent("engine_mismatch", f"the model did not call {', '.join(missing)} of the kernels under test")
+    operators.restart_counts()
+
+
+def generate(lm: ObservedLM, task: SubsetTask, spec: EvaluationSpec, channel: Channel) -> None:
+    """Ask the questions through lm-eval's evaluate(): sample lines while it runs, its scores at the end."""
+    rank = {doc_id: place for place, doc_id in enumerate(spec.doc_ids)}
+    sent: dict[int, tuple[str, str, str]] = {}
+
+    def finished(instance: Instance, response: str, facts: ResponseFacts) -> None:
+        fields = sample_fields(task, instance)
+        doc_id = fields["doc_id"]
+        sent[doc_id] = (fields["doc_hash"], fields["prompt_hash"], fields["target_hash"])
+        channel.send("sample", rank=rank[doc_id], response=response, **fields, **vars(facts))
+        if len(sent) % lm.batch_size == 0 or len(sent) == len(rank):
+            channel.send("progress", phase="generate", done=len(sent), total=len(rank))
+
+    channel.send("progress", phase="generate", done=0, total=len(rank))
+    lm.observe(spec.doc_ids, spec.block, finished)
+    results = evaluate(lm, {"tasks": {spec.lane.task: task}})
+    samples = results["samples"][spec.lane.task]
+    for sample in samples:
+        if sent.get(sample["doc_id"]) != (sample["doc_hash"], sample["prompt_hash"], sample["target_hash"]):
+            raise Refusal(TRANSIENT, "samples_differ", f"question {sample['doc_id']} was not sent as lm-eval scored it")
+    channel.send("scores", **score_fields(results, samples, task))
+
+
+def score_fields(results: dict[str, Any], samples: Sequence[dict[str, Any]], task: SubsetTask) -> dict[str, Any]:
+    """The fields of a scores line from what evaluate() returned."""
+    [aggregates] = results["results"].values()
+    numbers = {key: float(value) for key, value in aggregates.items() if "," in key and isinstance(value, (int, float))}
+    metric_of = {key: key.replace("_stderr,", ",") for key in aggregates if "_stderr," in key}
+    right: dict[str, list[int]] = {}
+    for sample in samples:
+        right.setdefault(sample["filter"], [])
+        if sample[sample["metrics"][0]] == 1:
+            right[sample["filter"]].append(sample["doc_id"])
+    return {
+        "task_version": str(task.VERSION),
+        "num_fewshot": int(task.config.num_fewshot or 0),
+        "task_hash": hash_string("".join(s["doc_hash"] + s["prompt_hash"] + s["target_hash"] for s in samples)),
+        "metrics": {key: value for key, value in numbers.items() if key not in metric_of},
+        "stderr": {metric: _finite(aggregates[key]) for key, metric in metric_of.items()},
+        "right": {name: sorted(doc_ids) for name, doc_ids in right.items()},
+    }
+
+
+def force(lm: ObservedLM, task: SubsetTask, spec: EvaluationSpec, channel: Channel) -> None:
+    """The teacher-forced pass over the same questions."""
+    texts = [
+        forced_text(lm, i.doc_id, i.args[0], task.config.target_delimiter + str(task.doc_to_target(i.doc))) for i in task.instances
+    ]
+    done = 0
+    channel.send("progress", phase="teacher_forced", done=done, total=len(texts))
+    for batch in forced_logprobs(lm.model, texts, batch_size=spec.batch_size, chunk=spec.lane.prefill_chunk):
+        for logprobs in batch:
+            channel.send("teacher_forced", **logprobs.fields())
+        done += len(batch)
+        channel.send("progress", phase="teacher_forced", done=done, total=len(texts))
+
+
+def _check_schedule(lm: ObservedLM, task: SubsetTask, spec: EvaluationSpec, operators: GraniteOperators) -> None:
+    longest = max(len(lm.tok_encode(instance.args[0])) for instance in task.instances)
+    chunk = spec.lane.prefill_chunk
+    operators.calls.check_mode(spec.lane.mode, long_prompts=chunk is not None and longest > 2 * chunk)
+
+
+def _finite(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
