@@ -24,8 +24,8 @@ _NEXT = {
     RunState.EVALUATING: RunState.JUDGING,
 }
 
-SOURCE_GONE = frozenset({"commit_vanished", "repository_gone"})
-"""Reasons after which nothing of a run can be measured: it fails instead of judging an empty comparison."""
+SOURCE_GONE = frozenset({"unknown_commit", "unreachable_repository", "not_a_repository"})
+"""driftline.git's reasons after which nothing can be measured: the run fails instead of judging an empty comparison."""
 
 
 class JobFacts(Protocol):

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from driftline_service.api.problems import Problem
 from driftline_service.database import attempt_queries, run_queries, worker_queries
 from driftline_service.database.tables import PROGRESS_CHANNEL, Attempt, Job
+from driftline_service.runs import planner
 from driftline_service.runs.outcomes import AttemptFailure, adopt, give_up
 from driftline_service.worker_api import admission, completeness, storing
 from driftline_service.worker_api.leases import CARRY_ON, extend, locked_attempt, not_running
@@ -83,7 +84,12 @@ def _failure(end: Finish) -> AttemptFailure:
     if end.failure_kind is None or end.failure_kind is FailureKind.LOST:
         kinds = "transient, permanent or unsupported"
         raise Problem(422, "malformed", f"a failed attempt needs a failure_kind: {kinds}; got {end.failure_kind}")
-    return AttemptFailure(end.failure_kind, end.reason or "unexplained", end.message)
+    reason = end.reason or "unexplained"
+    if reason in planner.SOURCE_GONE and end.child_seconds > 0:
+        reason = (
+            f"child_{reason}"  # only a worker knows that there is no source; a child that says so spoils its own job
+        )
+    return AttemptFailure(end.failure_kind, reason, end.message)
 
 
 def _heard(session: Session, attempt: Attempt, lease: timedelta, now: datetime) -> None:

@@ -10,7 +10,7 @@ from driftline.questions import fixed_order
 from driftline_service.database.tables import Job, Run, RunLane
 
 DEFAULT_BATCH = 16
-"""Prompts at a time where a lane says nothing or `auto`: a CPU gains nothing beyond (0.25 s a question at 16 and 64)."""
+"""Prompts at a time where a lane says nothing or `auto`: a CPU gains nothing beyond (0.25 s a question)."""
 
 BLOCK = 100
 """Questions looked at together (design section 5)."""
