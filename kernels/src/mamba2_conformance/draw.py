@@ -95,7 +95,7 @@ class Draw:
             activation="silu",
         )
 
-    def state_step(self, rows: int, *, groups: int = 1, heads: int = 4) -> StateStep:
+    def state_step(self, rows: int, *, heads: int, groups: int = 1) -> StateStep:
         P = N = 16
         return StateStep(
             state=self.normal(rows, heads, P, N),

@@ -46,7 +46,7 @@ class Convolution:
 
 @dataclass(frozen=True, eq=False)
 class ConvolutionStep:
-    """One token for each row: x (rows,channels); `state` (slots,channels,width-1) changes in place; index < 0: padding."""
+    """A token a row: x (rows,channels); `state` (slots,channels,width-1) changes in place. Index < 0: padding."""
 
     x: Tensor
     state: Tensor

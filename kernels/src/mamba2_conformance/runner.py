@@ -23,7 +23,7 @@ def plan(adapter: Adapter, backends: Sequence[str]) -> list[tuple[Case, str]]:
 def run_cases(
     adapter: Adapter,
     backends: Sequence[str],
-    on_case: Callable[[Outcome], None],
+    on_case: Callable[[Outcome], None] = lambda outcome: None,
     *,
     device: str = "cpu",
 ) -> Iterator[Outcome]:

@@ -7,13 +7,13 @@ from mamba2_conformance.cases.scanned import scan_case
 from mamba2_conformance.deviation import Deviation, failed, holds
 from mamba2_conformance.draw import ScanShape
 
-SIZES = (1, 2, 8, 16, 32, 64, 128)
+SIZES = (1, 4, 16, 64, 128)
 REFUSED = (0, -32, 3, 29, 48, 100)
 
 
 def cases() -> Iterator[Case]:
     for size in SIZES:
-        lens = (3, 5) if size < 8 else (11, 13) if size < 32 else (21, 50, 32)
+        lens = (3, 5) if size < 8 else (11, 13) if size < 32 else (21, 70)
         yield scan_case(f"chunk_size/of_{size}", ScanShape(lens, size))
     for size in REFUSED:
         yield refusal_case(size)

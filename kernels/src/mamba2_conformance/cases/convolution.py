@@ -11,7 +11,7 @@ from mamba2_conformance.poison import nan_like
 from mamba2_conformance.problem import Convolution, spans
 
 CHANNELS = 40
-LENS = (21, 1, 2, 0, 35, 3)
+LENS = (1, 21, 2, 0, 3)
 WIDTHS = (2, 3, 4)
 
 

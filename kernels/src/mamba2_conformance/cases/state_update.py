@@ -14,19 +14,21 @@ from mamba2_conformance.draw import Draw
 from mamba2_conformance.poison import nan_like
 from mamba2_conformance.problem import StateStep
 
-HEADS, HEAD_DIM = 4, 16
+ROWS, HEADS, HEAD_DIM = 3, 2, 16
 
 STEPS = 8
 """Enough for an error of each step to pile up, few enough for an interpreter."""
+
+SIZE = f"heads {HEADS} x {HEAD_DIM}, state 16"
 
 Change = Callable[[Draw, StateStep], StateStep]
 
 
 def cases() -> Iterator[Case]:
-    yield Case("state_update/slots", "rows 5, one of them padding, 9 slots, heads 4 x 16, state 16", in_a_pool)
+    yield Case("state_update/slots", f"rows 5, one of them padding, 9 slots, {SIZE}", in_a_pool)
     for name, (groups, change) in CHANGES.items():
         yield plain_case(f"state_update/{name}", groups, change)
-    yield Case("state_update/many_steps", f"rows 2, {STEPS} steps, heads 4 x 16, state 16", many_steps)
+    yield Case("state_update/many_steps", f"rows 2, {STEPS} steps, {SIZE}", many_steps)
 
 
 CHANGES: dict[str, tuple[int, Change]] = {
@@ -47,10 +49,10 @@ def plain_case(name: str, groups: int, change: Change) -> Case:
     """Row i in slot i, with one thing changed."""
 
     def check(subject: Subject) -> Sequence[Deviation]:
-        step = change(subject.draw, subject.draw.state_step(7, groups=groups))
+        step = change(subject.draw, subject.draw.state_step(ROWS, heads=HEADS * groups, groups=groups))
         return stepped(subject, step)
 
-    return Case(name, f"rows 7, heads {HEADS} x {HEAD_DIM}, state 16, groups {groups}", check)
+    return Case(name, f"rows {ROWS}, heads {HEADS * groups} x {HEAD_DIM}, state 16, groups {groups}", check)
 
 
 def stepped(subject: Subject, step: StateStep) -> list[Deviation]:
@@ -61,7 +63,7 @@ def stepped(subject: Subject, step: StateStep) -> list[Deviation]:
 
 
 def in_a_pool(subject: Subject) -> Sequence[Deviation]:
-    step = subject.draw.state_step(5)
+    step = subject.draw.state_step(5, heads=HEADS)
     memory, pool, indices = in_slots(step.state)
     step = replace(step, state=pool, state_indices=indices)
     before = memory.clone()
@@ -77,11 +79,11 @@ def in_a_pool(subject: Subject) -> Sequence[Deviation]:
 
 def many_steps(subject: Subject) -> Sequence[Deviation]:
     """Errors must not pile up: every step against the oracle's own state, not against a restarted one."""
-    step = subject.draw.state_step(2)
+    step = subject.draw.state_step(2, heads=HEADS)
     theirs = replace(step, state=step.state.double().cpu())
     deviations: list[Deviation] = []
     for count in range(STEPS):
-        fresh = subject.draw.state_step(2)
+        fresh = subject.draw.state_step(2, heads=HEADS)
         step = replace(fresh, state=step.state, A=step.A)
         out, states = oracle.state_step(replace(step, state=theirs.state))
         theirs = replace(theirs, state=torch.from_numpy(states))
@@ -92,9 +94,9 @@ def many_steps(subject: Subject) -> Sequence[Deviation]:
 
 
 def at_softplus_edges(step: StateStep) -> StateStep:
-    """Row i takes edge i; A is small, so that a step of 100 does not wipe the state out."""
-    edges = torch.tensor(SOFTPLUS_EDGES, device=step.dt.device)
-    return replace(step, dt=edges[:, None].expand_as(step.dt).contiguous(), dt_softplus=True, A=step.A * 0.01)
+    """One edge for each row and head; A is small, so that a step of 100 does not wipe the state out."""
+    edges = torch.tensor(SOFTPLUS_EDGES, device=step.dt.device)[: step.dt.numel()]
+    return replace(step, dt=edges.view_as(step.dt), dt_softplus=True, A=step.A * 0.01)
 
 
 def in_dtype(step: StateStep, dtype: torch.dtype, state_dtype: torch.dtype) -> StateStep:

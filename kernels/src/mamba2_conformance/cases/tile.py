@@ -45,7 +45,7 @@ def operator_of(kernel: str) -> tuple[str, str, Check]:
     if "conv" in kernel:
         return ("convolution", "rows 5, channels 40", step) if "update" in kernel else ("convolution", CONV, prefill)
     if "state_update" in kernel or "ssu" in kernel:
-        return "state_update", "rows 3, heads 4 x 16, state 16", update
+        return "state_update", "rows 2, heads 2 x 16, state 16", update
     return "carried_state", str(SHAPE), scan
 
 
@@ -70,7 +70,7 @@ def step(subject: Subject) -> Sequence[Deviation]:
 
 
 def update(subject: Subject) -> Sequence[Deviation]:
-    return state_update.stepped(subject, subject.draw.state_step(3))
+    return state_update.stepped(subject, subject.draw.state_step(2, heads=2))
 
 
 def norm(subject: Subject) -> Sequence[Deviation]:

@@ -1,0 +1,55 @@
+"""What a Python entry would launch, found by running it: launches are written down instead of started.
+
+So no signature is guessed, and a commit may launch what it likes. Nothing is compiled here.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
+
+from triton import knobs
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import JITFunction
+
+
+@dataclass(frozen=True, eq=False)
+class Launch:
+    """One kernel start that did not happen: the kernel and all it was given, compile options included."""
+
+    kernel: Any
+    arguments: tuple[object, ...]
+    options: dict[str, object]
+
+    @property
+    def name(self) -> str:
+        return str(self.kernel.__name__)
+
+
+@contextmanager
+def recorded() -> Iterator[list[Launch]]:
+    """Launches made inside the block. A tuner's kernel is recorded once for each of its configurations."""
+    launches: list[Launch] = []
+
+    def record(kernel: Any, *arguments: object, grid: object, warmup: bool, **options: object) -> None:
+        launches.append(Launch(kernel, arguments, options))
+
+    def record_each(tuner: Any, *arguments: object, **options: object) -> None:
+        for config in tuner.configs:
+            tuner.fn.run(*arguments, **{**options, **config.all_kwargs()})
+
+    patches = (patch.object(JITFunction, "run", record), patch.object(Autotuner, "run", record_each))
+    with patches[0], patches[1], accepted_on_a_cpu():
+        yield launches
+
+
+@contextmanager
+def accepted_on_a_cpu() -> Iterator[None]:
+    """Entries refuse CPU tensors outside Triton's interpreter, which they know by its variable; Triton keeps its own
+    setting, so that the recorded arguments are those of a real launch."""
+    knobs.runtime.interpret = False
+    with patch.dict(os.environ, {"TRITON_INTERPRET": "1"}):
+        yield
+    del knobs.runtime.interpret

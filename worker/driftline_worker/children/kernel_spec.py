@@ -1,0 +1,59 @@
+"""What a check or a build child is asked to do: the spec file as one frozen value, refused by name if it does not fit.
+
+Standard library only: a spec is read before anything heavy is imported.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+BACKENDS = ("torch", "triton")
+ARCHITECTURES = (80, 90, 100)
+"""Compute capabilities of A100, H100 and B200, times ten."""
+
+
+class SpecError(ValueError):
+    """A spec file that cannot be read or does not say what is needed."""
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """import_dir holds the kernels' package. A check reads backends and device, a build architectures."""
+
+    import_dir: Path
+    layout: str
+    backends: tuple[str, ...]
+    device: str
+    architectures: tuple[int, ...]
+
+
+def read_spec(path: Path) -> KernelSpec:
+    """Raises SpecError naming the file or the field that does not fit."""
+    try:
+        fields = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise SpecError(f"the spec file {path.name} cannot be read: {error}") from error
+    if not isinstance(fields, dict):
+        raise SpecError(f"the spec file {path.name} holds a {type(fields).__name__}; it must hold an object")
+    return KernelSpec(
+        import_dir=Path(text(fields, "import_dir")),
+        layout=text(fields, "layout"),
+        backends=tuple(str(name) for name in several(fields, "backends", BACKENDS, str)),
+        device=text(fields, "device", "cpu"),
+        architectures=tuple(int(str(one)) for one in several(fields, "architectures", ARCHITECTURES, int)),
+    )
+
+
+def text(fields: Mapping[str, object], name: str, default: str | None = None) -> str:
+    value = fields.get(name, default)
+    if not isinstance(value, str) or not value:
+        raise SpecError(f"spec field {name!r} must be text, got {value!r}")
+    return value
+
+
+def several(fields: Mapping[str, object], name: str, default: tuple[object, ...], kind: type) -> tuple[object, ...]:
+    value = fields.get(name, default)
+    if not isinstance(value, list | tuple) or not value or not all(type(item) is kind for item in value):
+        raise SpecError(f"spec field {name!r} must be a list of {kind.__name__} with at least one entry, got {value!r}")
+    return tuple(value)
