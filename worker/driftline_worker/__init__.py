@@ -1,1 +1,1 @@
-"""The GPU side: claims jobs, checks code out, runs it in a sandbox, reports. Holds no database URL, never imports the service."""
+"""The GPU side: claims jobs, checks code out, runs it in a sandbox, reports. Holds no database URL."""

@@ -1,0 +1,68 @@
+"""Runs one job's child on this machine: checkout, spec, sandbox, supervision. Used with a service and without one."""
+
+import errno
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from driftline.contracts.jobs import EvaluateSpec, JobSpec
+from driftline.contracts.words import FailureKind
+
+from driftline_worker.channel import Expected
+from driftline_worker.checkout import check_out
+from driftline_worker.child_spec import child_spec
+from driftline_worker.ending import CannotRun, Ending, Failed, clipped
+from driftline_worker.limits import Limits
+from driftline_worker.sandbox import CHILDREN, Program, Sandbox
+from driftline_worker.scratch import Scratch, scratch_folder
+from driftline_worker.settings import ChildSettings
+from driftline_worker.stop_request import StopRequest
+from driftline_worker.supervision import Sink, Supervision
+
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """`children` is the folder of the programs, one per kind of job."""
+
+    settings: ChildSettings
+    sandbox: Sandbox
+    concurrency: int = 1
+    children: Path = CHILDREN
+
+    @property
+    def threads(self) -> int:
+        """Threads of one child: its share of the cores this process may use."""
+        return self.settings.threads or max(1, len(os.sched_getaffinity(0)) // self.concurrency)
+
+    def run(self, spec: JobSpec, sink: Sink, stop: StopRequest) -> Ending:
+        """Do the job; whatever goes wrong with it is an ending."""
+        try:
+            with scratch_folder(self.settings.scratch, spec.kind) as scratch:
+                return self._run_in(scratch, spec, sink, stop)
+        except CannotRun as error:
+            return Failed(error.kind, error.reason, clipped(str(error)))
+        except OSError as error:
+            if error.errno in DISK_FULL:
+                message = f"the disk of {self.settings.scratch} is full; free some space"
+                return Failed(FailureKind.TRANSIENT, "disk_full", message)
+            raise
+
+    def _run_in(self, scratch: Scratch, spec: JobSpec, sink: Sink, stop: StopRequest) -> Ending:
+        settings = self.settings
+        check_out(
+            spec.source, mirrors=settings.mirrors, import_dir=scratch.import_dir,
+            allow_local=settings.allow_local_repositories,
+        )  # fmt: skip
+        told = child_spec(spec, import_dir=scratch.import_dir, threads=self.threads, settings=settings)
+        scratch.spec_file.write_text(told.text, encoding="utf-8")
+        limits = Limits.of(settings)
+        gpu = settings.gpu_type is not None and (not isinstance(spec, EvaluateSpec) or spec.lane.gpu_type is not None)
+        program = Program(
+            file=self.children / f"{spec.kind}.py", scratch=scratch, limits=limits, threads=self.threads,
+            readable=told.readable, environment=told.environment, gpu=gpu,
+        )  # fmt: skip
+        child = self.sandbox.start(program)
+        supervision = Supervision(child, scratch, expected=Expected.of(spec), limits=limits, stop=stop)
+        return supervision.run(sink)

@@ -1,0 +1,87 @@
+"""One child's folder on disk: what it is given, and the only places it may write to."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """`given` can only be read in the sandbox: code under test and the spec. `own` is the child's, and starts empty."""
+
+    root: Path
+
+    @property
+    def given(self) -> Path:
+        return self.root / "given"
+
+    @property
+    def import_dir(self) -> Path:
+        return self.given / "import"
+
+    @property
+    def spec_file(self) -> Path:
+        return self.given / "spec.json"
+
+    @property
+    def own(self) -> Path:
+        return self.root / "own"
+
+    @property
+    def working(self) -> Path:
+        """Where the child starts: empty, so that nothing there is importable."""
+        return self.own / "work"
+
+    @property
+    def temporary(self) -> Path:
+        return self.own / "tmp"
+
+    @property
+    def shared_memory(self) -> Path:
+        return self.own / "shm"
+
+    @property
+    def home(self) -> Path:
+        return self.own / "home"
+
+    def used_bytes(self) -> int:
+        """What the child has written. Files that vanish meanwhile count nothing."""
+        total = 0
+        for folder, _, files in os.walk(self.own):
+            for name in files:
+                try:
+                    total += os.lstat(os.path.join(folder, name)).st_blocks * 512  # noqa: PTH118 - thousands of files
+                except OSError:
+                    continue
+        return total
+
+
+@contextmanager
+def scratch_folder(parent: Path, name: str) -> Iterator[Scratch]:
+    """A new folder that goes with the block."""
+    parent.mkdir(parents=True, exist_ok=True)
+    scratch = Scratch(Path(mkdtemp(prefix=f"{name}-", dir=parent)))
+    try:
+        for folder in (scratch.given, scratch.working, scratch.temporary, scratch.shared_memory, scratch.home):
+            folder.mkdir(parents=True)
+        yield scratch
+    finally:
+        remove(scratch.root)
+
+
+def remove(folder: Path) -> None:
+    """Remove a tree whose owner may have taken its own permissions away."""
+
+    def allow_and_retry(function: object, path: str, _: object) -> None:
+        os.chmod(Path(path).parent, 0o700)  # noqa: PTH101
+        if Path(path).is_dir() and not Path(path).is_symlink():
+            os.chmod(path, 0o700)  # noqa: PTH101
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            Path(path).unlink(missing_ok=True)
+
+    shutil.rmtree(folder, onerror=allow_and_retry)

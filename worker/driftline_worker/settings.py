@@ -1,0 +1,84 @@
+"""Everything a worker is told from outside. Nothing else reads the environment."""
+
+import platform
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from driftline.contracts.base import Name
+from driftline.contracts.worker_api import QUEUE_CPU
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+ENVIRONMENT_PREFIX = "DRIFTLINE_WORKER_"
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+"""The checkout this package runs from."""
+
+GIBIBYTE = 1 << 30
+
+
+class ChildSettings(BaseSettings):
+    """What running a child needs, with a service or without one."""
+
+    model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, frozen=True, extra="ignore")
+
+    data_dir: Path = Field(description="Folder of the mirrors and of running children's scratch folders")
+    cache_dir: Path | None = Field(default=None, description="Folder of the mirrors; default data_dir/mirrors")
+    scratch_dir: Path | None = Field(default=None, description="Folder of running children; default data_dir/scratch")
+    eval_python: Path = Field(
+        default=PROJECT_ROOT / ".venv-eval" / "bin" / "python", description="Python that has torch and lm-eval"
+    )
+    eval_lock: Path | None = Field(
+        default=PROJECT_ROOT / "requirements" / "eval.lock", description="What that environment was made from"
+    )
+    assets_root: Path = Field(default=PROJECT_ROOT, description="Folder below which models, tasks and data are")
+    hub_cache: Path | None = Field(default=None, description="A Hugging Face hub cache with the lanes' models")
+    gpu_type: str | None = Field(default=None, description="e.g. H100; unset is a CPU")
+    threads: int = Field(default=0, ge=0, description="Threads of one child; 0: cores divided by concurrency")
+    sandbox: Literal["auto", "bubblewrap", "plain"] = "auto"
+    allow_local_repositories: bool = Field(default=False, description="May a job name a repository on this disk?")
+
+    memory_bytes: int = Field(default=6 * GIBIBYTE, ge=1 << 26, description="Anonymous memory of a child and its own")
+    scratch_bytes: int = Field(default=8 * GIBIBYTE, ge=1 << 20, description="Disk a child may fill")
+    file_bytes: int = Field(default=2 * GIBIBYTE, ge=1 << 16, description="Largest file a child may write")
+    cpu_seconds: int = Field(default=8 * 3600, ge=1, description="CPU time of each process of a child")
+    processes: int = Field(default=256, ge=1, description="Processes a child may have at once")
+    start_seconds: float = Field(default=60, gt=0, description="Time until a child's first line")
+    silence_seconds: float = Field(default=120, gt=0, description="Longest time between two lines of a child")
+    total_seconds: float = Field(default=4 * 3600, gt=0, description="Longest life of a child")
+
+    @property
+    def mirrors(self) -> Path:
+        return (self.cache_dir or self.data_dir / "mirrors").absolute()
+
+    @property
+    def scratch(self) -> Path:
+        return (self.scratch_dir or self.data_dir / "scratch").absolute()
+
+
+class WorkerSettings(ChildSettings):
+    """A worker that serves a queue.
+
+    Raises:
+        pydantic.ValidationError: if a setting is missing or wrong.
+    """
+
+    service_url: str = Field(pattern=r"^https?://", description="Where the service answers")
+    broker_url: SecretStr = Field(description="redis://… or filesystem:///absolute/folder")
+    queues: tuple[str, ...] = Field(default=(), description="Default: cpu, or gpu-<type> where there is a GPU")
+    concurrency: int = Field(default=1, ge=1, le=64, description="Jobs done at once")
+    name: Name = Field(default_factory=lambda: platform.node()[:80] or "worker")
+    retry_seconds: float = Field(
+        default=150, gt=0, description="How long a service that does not answer is asked again"
+    )
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        nothing: dict[str, Any] = {}
+        return cls(**nothing)
+
+    @property
+    def served_queues(self) -> tuple[str, ...]:
+        if self.queues:
+            return self.queues
+        return (QUEUE_CPU,) if self.gpu_type is None else (QUEUE_CPU, f"gpu-{self.gpu_type}")

@@ -1,0 +1,231 @@
+"""Watches one child from its first line to its last: reads, judges, passes on, and ends it when it breaks a rule.
+
+One thread, no queue: the loop reads two pipes and looks at clocks, memory, disk and stop requests between reads.
+"""
+
+import os
+import selectors
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Protocol
+
+from driftline.contracts.channel import Failure, Result
+from driftline.contracts.words import FailureKind
+from driftline.contracts.worker_api import ReportedLine
+
+from driftline_worker.channel import Expected, Judge
+from driftline_worker.ending import Abandoned, Ending, Failed, Reason, Succeeded, clipped
+from driftline_worker.limits import Limits
+from driftline_worker.process_tree import usage_below
+from driftline_worker.raw_lines import Flooded, RawLines
+from driftline_worker.running_child import RunningChild
+from driftline_worker.scratch import Scratch
+from driftline_worker.stop_request import StopRequest
+
+TICK_SECONDS = 0.2
+"""Longest time until a stop request, a broken limit or an end is noticed."""
+
+DISK_SECONDS = 2.0
+"""Walking a scratch folder of some thousand files takes milliseconds."""
+
+AFTERLIFE_SECONDS = 10.0
+"""A child that has sent its last line may tidy up for so long."""
+
+GONE_SECONDS = 2.0
+"""A channel closes a moment before its process is gone."""
+
+CHUNK_BYTES = 1 << 16
+NO_SPACE = ("No space left on device", "Errno 28")
+TRANSIENT, PERMANENT = FailureKind.TRANSIENT, FailureKind.PERMANENT
+
+
+class Sink(Protocol):
+    """Where accepted lines go."""
+
+    def put(self, line: ReportedLine, size: int) -> None: ...
+
+    def full(self) -> bool:
+        """True while no more should be read: the child then waits on its pipe."""
+
+
+class Supervision:
+    """Used once, by one thread."""
+
+    def __init__(
+        self, child: RunningChild, scratch: Scratch, *, expected: Expected, limits: Limits, stop: StopRequest
+    ) -> None:
+        self._child = child
+        self._scratch = scratch
+        self._limits = limits
+        self._stop = stop
+        self._judge = Judge(expected)
+        self._lines = RawLines(total_bytes=expected.total_bytes)
+        self._begun = self._heard = self._checked = self._looked = time.monotonic()
+        self._last_at: float | None = None
+        self._flood = ""
+
+    def run(self, sink: Sink) -> Ending:
+        """Until the child is gone, with all it started. Whatever happens, nothing of it is left running."""
+        try:
+            ending = self._watch(sink)
+        finally:
+            self._child.end()
+        if isinstance(ending, Abandoned):
+            return ending
+        return replace(ending, dropped=self._judge.dropped, seconds=time.monotonic() - self._begun)
+
+    def _watch(self, sink: Sink) -> Ending:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._child.channel, selectors.EVENT_READ)
+            selector.register(self._child.output, selectors.EVENT_READ)
+            while True:
+                open_channel = self._read(selector, sink)
+                ending = self._broken_rule() or self._stop_asked()
+                if ending is not None:
+                    return ending
+                if not open_channel or self._outlived():
+                    return self._end_of_talk()
+
+    def _read(self, selector: selectors.BaseSelector, sink: Sink) -> bool:
+        """Read what there is; whether the channel is still open."""
+        paused = sink.full()
+        if paused:
+            self._heard = time.monotonic()  # it is we who do not listen
+            self._stop.wait(TICK_SECONDS)
+        for key, _ in selector.select(0 if paused else TICK_SECONDS):
+            if key.fd == self._child.channel and paused:
+                continue
+            data = os.read(key.fd, CHUNK_BYTES)
+            if key.fd == self._child.output:
+                self._child.tail.add(data)
+                if not data:
+                    selector.unregister(key.fd)
+            elif not data:
+                return False
+            else:
+                self._take(data, sink)
+        return True
+
+    def _take(self, data: bytes, sink: Sink) -> None:
+        try:
+            lines = self._lines.feed(data)
+        except Flooded as error:
+            self._flood = str(error)
+            return
+        for raw in lines:
+            accepted = self._judge.accepted
+            line = self._judge.take(raw)
+            if line is not None:
+                sink.put(line, len(raw))
+            if self._judge.accepted > accepted:
+                self._heard = time.monotonic()
+        if self._judge.last is not None and self._last_at is None:
+            self._last_at = time.monotonic()
+
+    def _broken_rule(self) -> Failed | None:
+        """The first rule that the child breaks now."""
+        judge = self._judge
+        if self._flood or judge.too_many:
+            said = self._flood or f"more than {judge.accepted - 1} lines"
+            return _failed(PERMANENT, "flooded_channel", f"the child sent {said}; it was ended")
+        if judge.garbage:
+            return _failed(
+                PERMANENT, "garbage_output", f"{judge.dropped} lines were not believed, first {judge.first_fault}"
+            )
+        now = time.monotonic()
+        if self._last_at is not None or now - self._checked < TICK_SECONDS:
+            return None
+        self._checked = now
+        return next(self._overruns(now), None)
+
+    def _overruns(self, now: float) -> Iterator[Failed]:
+        limits = self._limits
+        if now - self._begun > limits.total_seconds:
+            yield self._told(TRANSIENT, "child_too_slow", f"not done after {limits.total_seconds:g} s")
+        if not self._judge.greeted and now - self._begun > limits.start_seconds:
+            yield self._told(TRANSIENT, "child_silent", f"no first line within {limits.start_seconds:g} s of its start")
+        if self._judge.greeted and now - self._heard > limits.silence_seconds:
+            yield self._told(TRANSIENT, "child_silent", f"no line for {limits.silence_seconds:g} s")
+        usage = usage_below(self._child.pid)
+        if usage.memory_bytes > limits.memory_bytes:
+            used, allowed = usage.memory_bytes >> 20, limits.memory_bytes >> 20
+            yield self._told(
+                TRANSIENT, "out_of_memory", f"the child used {used} MB of memory, {allowed} MB are allowed"
+            )
+        if usage.processes > limits.processes:
+            yield self._told(
+                PERMANENT, "too_many_processes", f"the child started more than {limits.processes} processes"
+            )
+        if now - self._looked > DISK_SECONDS:
+            self._looked = now
+            yield from self._disk_overrun()
+
+    def _disk_overrun(self) -> Iterator[Failed]:
+        if self._scratch.used_bytes() > self._limits.scratch_bytes:
+            allowed = self._limits.scratch_bytes >> 20
+            yield self._told(TRANSIENT, "disk_full", f"the child wrote more than the {allowed} MB it may")
+        free = shutil.disk_usage(self._scratch.own).free
+        if free < self._limits.smallest_free_bytes:
+            yield self._told(TRANSIENT, "disk_full", f"{free >> 20} MB are left on the worker's disk; free some")
+
+    def _stop_asked(self) -> Ending | None:
+        match self._stop.why:
+            case None:
+                return None
+            case "worker_stopped":
+                return _failed(TRANSIENT, "worker_stopped", "the worker was stopped; another attempt follows")
+            case "report_refused":
+                return _failed(PERMANENT, "report_refused", self._stop.message)
+            case why:
+                return Abandoned(self._stop.message or why)
+
+    def _outlived(self) -> bool:
+        """Is there nothing more to wait for, though somebody still holds the channel open?"""
+        if self._last_at is not None and time.monotonic() - self._last_at > AFTERLIFE_SECONDS:
+            return True
+        return self._child.exited() and not _readable(self._child.channel)
+
+    def _end_of_talk(self) -> Ending:
+        last = self._judge.last
+        if isinstance(last, Failure):
+            return Failed(last.kind, last.reason, clipped(last.message))
+        if not isinstance(last, Result):
+            return self._death()
+        if last.lines != self._judge.results:
+            fault = self._judge.first_fault or "none was seen"
+            message = f"the child sent {last.lines} results and {self._judge.results} arrived; first fault: {fault}"
+            return _failed(TRANSIENT, "lines_lost", message)
+        return Succeeded()
+
+    def _death(self) -> Failed:
+        """It ended without a last line."""
+        closed_only = not self._child.exits_within(GONE_SECONDS)
+        self._child.end()
+        how = "it closed its channel" if closed_only else str(self._child.exit())
+        told = f"the child ended without a last line ({how})"
+        if any(sign in str(self._child.tail) for sign in NO_SPACE):
+            return self._told(TRANSIENT, "disk_full", f"{told}: no space left on its disk")
+        if how == "signal SIGXCPU":
+            return self._told(
+                PERMANENT, "cpu_limit", f"{told}: it used more than {self._limits.cpu_seconds} s of CPU time"
+            )
+        if how == "signal SIGKILL":
+            told += "; perhaps the machine ran out of memory"
+        return self._told(TRANSIENT, "child_died", told)
+
+    def _told(self, kind: FailureKind, reason: Reason, message: str) -> Failed:
+        """A failure with what the child printed last."""
+        tail = str(self._child.tail)
+        return _failed(kind, reason, f"{message}\n{tail}" if tail else message)
+
+
+def _failed(kind: FailureKind, reason: Reason, message: str) -> Failed:
+    return Failed(kind, reason, clipped(message))
+
+
+def _readable(descriptor: int) -> bool:
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        return bool(selector.select(0))
