@@ -16,6 +16,7 @@ import httpx
 import psycopg
 import pytest
 import uvicorn
+from driftline_service import logs
 from driftline_service.app import create_app
 from driftline_service.database.engine import Sessions, make_engine, make_sessions
 from driftline_service.database.migrate import migrate
@@ -76,6 +77,7 @@ def client_without_database(settings: Settings) -> Iterator[httpx.Client]:
 
 @contextmanager
 def serving(settings: Settings) -> Iterator[httpx.Client]:
+    logs.configure(format="json", level="WARNING")
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(create_app(settings), log_config=None, lifespan="on")
     server = uvicorn.Server(config)
