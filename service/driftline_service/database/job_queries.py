@@ -92,4 +92,4 @@ def baseline_of(session: Session, job: Job, environment_id: str) -> Baseline | N
 def runs_of_jobs(session: Session, job_ids: Iterable[UUID]) -> dict[UUID, UUID]:
     """job -> its run."""
     rows = session.execute(select(Job.id, Job.run_id).where(Job.id.in_(tuple(job_ids))))
-    return {job_id: run_id for job_id, run_id in rows}
+    return {job_id: owner for job_id, owner in rows.all()}  # noqa: C416 - a Row is no pair to mypy

@@ -84,9 +84,10 @@ def _lane(session: Session, row: RunLane, rows: _Rows) -> LaneEvidence:
     lane = Lane.model_validate(row.lane)
     attempts = (rows.attempt(rows.job(JobKind.EVALUATE, arm, row.name)) for arm in Arm)
     environments = sorted({attempt.environment_id for attempt in attempts if attempt is not None})
+    noise = noise_of(session, row, environments) if rows.with_noise else None
     return LaneEvidence(
         lane=lane, base=_arm(session, rows, Arm.BASE, lane), head=_arm(session, rows, Arm.HEAD, lane),
-        identical=row.identical, unreachable=row.unreachable, noise=noise_of(session, row, environments) if rows.with_noise else None,
+        identical=row.identical, unreachable=row.unreachable, noise=noise,
     )  # fmt: skip
 
 

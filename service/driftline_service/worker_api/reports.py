@@ -86,9 +86,7 @@ def _failure(end: Finish) -> AttemptFailure:
         raise Problem(422, "malformed", f"a failed attempt needs a failure_kind: {kinds}; got {end.failure_kind}")
     reason = end.reason or "unexplained"
     if reason in planner.SOURCE_GONE and end.child_seconds > 0:
-        reason = (
-            f"child_{reason}"  # only a worker knows that there is no source; a child that says so spoils its own job
-        )
+        reason = f"child_{reason}"  # only a worker knows this; a child that says so spoils its own job, not the run
     return AttemptFailure(end.failure_kind, reason, end.message)
 
 

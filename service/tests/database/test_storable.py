@@ -36,8 +36,8 @@ def test_no_digit_is_added() -> None:
     assert not any(character.isdigit() or character.isascii() for character in storable(every))
 
 
-def test_postgresql_takes_it(fresh_sessions: Sessions) -> None:
-    with fresh_sessions() as session:
+def test_postgresql_takes_it(core_sessions: Sessions) -> None:
+    with core_sessions() as session:
         for value in ("\x00", "\ud83d", "␛"):
             stored = session.execute(text("select cast(:value as text)"), {"value": storable(value)}).scalar_one()
             assert original(stored) == value
