@@ -96,6 +96,8 @@ class VarlenAdapter:
         return out
 
     def tiles(self) -> Mapping[str, tuple[object, ...]]:
+        if not (self.folder / "triton_backend" / "tiles.py").exists():
+            return {}
         candidates = importlib.import_module(f"{PACKAGE}.triton_backend.tiles").CANDIDATES
         return {str(kernel): tuple(tiles) for kernel, tiles in candidates.items()}
 

@@ -1,9 +1,9 @@
 """The list of all cases. A new subject is one file beside this one and one line here."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mamba2_conformance.adapters.protocol import Adapter
-from mamba2_conformance.case import Case
+from mamba2_conformance.case import Case, Subject
 from mamba2_conformance.cases import (
     carried_state,
     chunk_size,
@@ -14,11 +14,27 @@ from mamba2_conformance.cases import (
     state_update,
     tile,
 )
+from mamba2_conformance.deviation import Deviation
 
 
 def cases_for(adapter: Adapter, backend: str) -> list[Case]:
     """All cases of one backend, in a fixed order; tile sweeps only where the backend has tiles."""
-    return [*fixed(), *(tile.cases(adapter) if backend == tile.BACKEND else ())]
+    return [*fixed(), *(sweeps(adapter) if backend == tile.BACKEND else ())]
+
+
+def sweeps(adapter: Adapter) -> list[Case]:
+    """One case for each tile, or a single failing one where the list of tiles, which is the commit's, cannot be had."""
+    try:
+        return list(tile.cases(adapter))
+    except (Exception, SystemExit) as error:
+        return [unlisted(error)]
+
+
+def unlisted(error: BaseException) -> Case:
+    def check(subject: Subject) -> Sequence[Deviation]:
+        raise error
+
+    return Case("tile/candidates", "", check)
 
 
 def fixed() -> Iterator[Case]:

@@ -1,0 +1,128 @@
+"""The kernel check child, from its command line to its last line."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driftline.contracts.channel import Case, CheckSummary, Progress, Result
+
+RunChild = Callable[..., Any]
+
+KERNELS = Path(__file__).resolve().parents[3] / "kernels" / "src"
+
+
+def test_the_kernels_of_this_work_tree_pass_in_both_backends(run_child: RunChild) -> None:
+    ended = run_child("check", KERNELS, backends=["torch", "triton"], device="cpu")
+    assert ended.code == 0, ended.printed
+    assert ended.types[:3] == ["hello", "check_summary", "progress"]
+    assert ended.lines[1] == CheckSummary(
+        layout="mamba2_varlen", era="metadata", device="cpu", backends=["torch", "triton"]
+    )
+    assert ended.lines[-1] == Result(lines=len(ended.cases))
+    assert [(case.name, case.backend, case.message) for case in ended.cases if not case.passed] == []
+    assert len({(case.name, case.backend) for case in ended.cases}) == len(ended.cases)
+    sweeps = [case.name for case in ended.cases if "/tile_" in case.name]
+    assert len(sweeps) > 20
+    assert all(case.max_abs_err is not None for case in ended.cases)
+
+
+def test_progress_runs_from_nothing_to_everything(run_child: RunChild) -> None:
+    ended = run_child("check", KERNELS, backends=["torch"])
+    progress = [line for line in ended.lines if isinstance(line, Progress)]
+    total = len(ended.cases)
+    assert [(line.phase, line.done, line.total) for line in progress] == [("check", n, total) for n in range(total + 1)]
+
+
+def test_a_wrong_kernel_is_a_failed_case_and_the_child_still_succeeds(run_child: RunChild, kernels_copy: Path) -> None:
+    file = kernels_copy / "mamba2_varlen" / "torch_backend" / "norm.py"
+    file.write_text(file.read_text().replace("def rms_norm_gated", "def rms_norm_lost"))
+    ended = run_child("check", kernels_copy, backends=["torch"])
+    assert ended.code == 0
+    wrong = [case for case in ended.cases if not case.passed]
+    assert {case.name.split("/")[0] for case in wrong} == {"gated_norm"}
+    assert all(case.max_abs_err is None and "AttributeError" in case.message for case in wrong)
+
+
+def test_the_check_is_never_taken_from_the_folder_under_test(run_child: RunChild, kernels_copy: Path) -> None:
+    for name in ("mamba2_conformance", "numpy"):
+        (kernels_copy / name).mkdir()
+        (kernels_copy / name / "__init__.py").write_text("raise SystemExit('forged')\n")
+    ended = run_child("check", kernels_copy, backends=["torch"])
+    assert ended.code == 0, ended.printed
+    assert all(case.passed for case in ended.cases)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("def broken(:\n", "SyntaxError"),
+        ("raise SystemExit(0)\n", "SystemExit: 0"),
+    ],
+)
+def test_kernels_that_do_not_import_are_a_failure_line_not_a_traceback(
+    run_child: RunChild, kernels_copy: Path, source: str, message: str
+) -> None:
+    (kernels_copy / "mamba2_varlen" / "__init__.py").write_text(source)
+    ended = run_child("check", kernels_copy)
+    assert ended.code == 1
+    assert ended.types == ["hello", "failure"]
+    assert (ended.failure.kind, ended.failure.reason) == ("permanent", "kernels_do_not_import")
+    assert message in ended.failure.message
+    assert "Traceback" not in ended.printed
+
+
+def test_a_backend_that_does_not_import_fails_its_cases_only(run_child: RunChild, kernels_copy: Path) -> None:
+    (kernels_copy / "mamba2_varlen" / "triton_backend" / "tiles.py").write_text(
+        "raise RuntimeError('no tiles today')\n"
+    )
+    ended = run_child("check", kernels_copy, backends=["torch", "triton"])
+    assert ended.code == 0, ended.printed
+    by_backend = {name: [case for case in ended.cases if case.backend == name] for name in ("torch", "triton")}
+    assert all(case.passed for case in by_backend["torch"])
+    scans = [case for case in by_backend["triton"] if not case.name.startswith("chunk_size/refused")]
+    assert scans
+    assert not any(case.passed for case in scans)
+    assert "no tiles today" in scans[0].message
+
+
+def test_a_folder_without_kernels_says_so(run_child: RunChild, tmp_path: Path) -> None:
+    ended = run_child("check", tmp_path)
+    assert (ended.code, ended.failure.kind, ended.failure.reason) == (1, "permanent", "no_kernels")
+    assert "mamba2_varlen" in ended.failure.message
+
+
+def test_a_commit_with_none_of_the_backends_is_unsupported(run_child: RunChild, kernels_copy: Path) -> None:
+    shutil.rmtree(kernels_copy / "mamba2_varlen" / "triton_backend")
+    ended = run_child("check", kernels_copy, backends=["triton"])
+    assert (ended.code, ended.failure.kind, ended.failure.reason) == (1, "unsupported", "no_backend")
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason", "named"),
+    [
+        ({"layout": "vllm"}, "unknown_layout", "'vllm'"),
+        ({"backends": "triton"}, "bad_spec", "backends"),
+        ({"backends": []}, "bad_spec", "backends"),
+        ({"import_dir": 3}, "bad_spec", "import_dir"),
+    ],
+)
+def test_a_spec_that_cannot_be_followed_is_refused_by_name(
+    run_child: RunChild, spec: dict[str, object], reason: str, named: str
+) -> None:
+    ended = run_child("check", KERNELS, **spec)
+    assert ended.types == ["hello", "failure"]
+    assert ended.failure.reason == reason
+    assert named in ended.failure.message
+
+
+def test_an_error_with_a_lone_surrogate_still_arrives(run_child: RunChild, kernels_copy: Path) -> None:
+    (kernels_copy / "mamba2_varlen" / "torch_backend" / "norm.py").write_text(
+        "raise ValueError(chr(0xD800) + 'x' * 9000)\n"
+    )
+    ended = run_child("check", kernels_copy, backends=["torch"])
+    wrong: list[Case] = [case for case in ended.cases if not case.passed]
+    assert {case.name.split("/")[0] for case in wrong} == {"gated_norm"}
+    assert "\ufffdxxx" in wrong[0].message
