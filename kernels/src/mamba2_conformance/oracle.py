@@ -54,7 +54,7 @@ def convolution(problem: Convolution) -> tuple[Array, Array]:
     width = weight.shape[1]
     out, finals = np.empty_like(x), []
     for sequence, (start, end) in enumerate(spans(problem.lens)):
-        past = np.zeros((x.shape[1], width - 1))
+        past: Array = np.zeros((x.shape[1], width - 1))
         if problem.initial_states is not None:
             past = exact(problem.initial_states[sequence])
         seen = np.concatenate([past.T, x[start:end]])
@@ -132,7 +132,8 @@ def activated(out: Array, activation: str | None) -> Array:
 
 
 def silu(value: Array) -> Array:
-    return value * np.exp(-np.logaddexp(0.0, -value))
+    gate: Array = np.exp(-np.logaddexp(0.0, -value))  # the sigmoid, without overflow at either end
+    return value * gate
 
 
 def slots_of(state_indices: Tensor | None, rows: int) -> list[int]:

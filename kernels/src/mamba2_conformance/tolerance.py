@@ -5,6 +5,7 @@ rounding of inputs, intermediate states and outputs to their dtype (FLOOR); sums
 decays exp(c_i - c_j) of a chunk, from a float32 running sum c of A dt whose rounding error grows with |c|.
 """
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -33,7 +34,7 @@ def relative(dtypes: Iterable[torch.dtype | None], *, length: int = 1, decay: fl
     """
     floor = max(FLOOR[dtype or torch.float32] for dtype in dtypes)
     rounding = float(np.finfo(np.float32).eps) / 2
-    return floor * max(1.0, (length / LENGTH) ** 0.5) + DECAY_ROUNDINGS * rounding * decay
+    return floor * max(1.0, math.sqrt(length / LENGTH)) + DECAY_ROUNDINGS * rounding * decay
 
 
 def of_scan(problem: Scan) -> float:

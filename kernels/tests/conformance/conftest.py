@@ -36,15 +36,18 @@ Edit = tuple[str, str, str]
 
 @pytest.fixture
 def broken_copy(tmp_path: Path) -> Callable[..., Path]:
-    """A folder that holds a copy of the kernels with each edit made exactly once."""
+    """A folder that holds a copy of the kernels with each edit made exactly once, and code added to a file's end."""
 
-    def copy(*edits: Edit) -> Path:
+    def copy(*edits: Edit, added: tuple[str, str] | None = None) -> Path:
         shutil.copytree(SOURCE, tmp_path / "mamba2_varlen", ignore=shutil.ignore_patterns("__pycache__"))
         for name, old, new in edits:
             file = tmp_path / "mamba2_varlen" / name
             text = file.read_text()
             assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times in {name}; adapt the edit to the code"
             file.write_text(text.replace(old, new))
+        if added is not None:
+            with (tmp_path / "mamba2_varlen" / added[0]).open("a") as end:
+                end.write(added[1])
         return tmp_path
 
     return copy

@@ -10,40 +10,48 @@ import pytest
 Check = Callable[..., list[dict[str, object]]]
 Copy = Callable[..., Path]
 
+WRAPPED = """
+
+import functools
+
+import torch
+
+_right = ssd_prefill
+
+
+@functools.wraps(_right)
+def ssd_prefill(x, dt, A, B, C, *, metadata, initial_states=None, **options):
+"""
+"""Put behind the operators, so that a bug is planted in every backend alike and outlives a rewrite of their insides."""
+
 DROPPED_STATE = (
     "operators.py",
-    "initial_states=initial_states,\n        state_dtype",
-    "initial_states=None,\n        state_dtype",
+    WRAPPED
+    + """
+    return _right(x, dt, A, B, C, metadata=metadata, initial_states=None, **options)
+""",
 )
-"""In the operator itself, so that `reference` and every other backend lose the state alike."""
 
-LATE_DECAY_TORCH = (
-    (
-        "torch_backend/ssd.py",
-        "y[waves[0] : waves[-1]], scratch)",
-        "y[waves[0] : waves[-1]], scratch, 0 if waves[0] else waves[1])",
-    ),
-    (
-        "torch_backend/ssd.py",
-        "y: Tensor, scratch: Scratch) -> None:",
-        "y: Tensor, scratch: Scratch, starts: int) -> None:",
-    ),
-    (
-        "torch_backend/ssd.py",
-        "decay = _carried_decay(block, rows).transpose(1, 2).unsqueeze(-1)",
-        "late = block.decay[:starts, :, rows]\n"
-        "        decay = _carried_decay(block, rows)\n"
-        "        decay[:starts] = torch.exp(late - late[..., :1])\n"
-        "        decay = decay.transpose(1, 2).unsqueeze(-1)",
-    ),
-)
-LATE_DECAY_TRITON = (
-    (
-        "triton_backend/ssd_chunk_scan.py",
-        "out = out * _carried_decay(decay)[:, None]",
-        "late = tl.where(is_first, tl.load(decay_ptr + per_row + first_row), 0.0)\n"
-        "            out = out * _carried_decay(decay - late)[:, None]",
-    ),
+LATE_DECAY = (
+    "operators.py",
+    WRAPPED
+    + """
+    result = _right(x, dt, A, B, C, metadata=metadata, initial_states=initial_states, **options)
+    if initial_states is None:
+        return result
+    steps = dt.float() if options["dt_bias"] is None else dt.float() + options["dt_bias"]
+    steps = torch.nn.functional.softplus(steps) if options["dt_softplus"] else steps
+    boundaries = metadata.cu_seqlens.tolist()
+    for state, start, end in zip(initial_states, boundaries, boundaries[1:]):
+        end = min(end, start + metadata.chunk_size)
+        decay = torch.cumsum(steps[start:end] * A, 0)
+        late = decay - decay[torch.arange(end - start) // 16 * 16]
+        read = C[start:end].float().repeat_interleave(A.shape[0] // C.shape[1], 1)
+        gained = torch.einsum("hpn,thn->thp", state.float(), read) * (late.exp() - decay.exp())[..., None]
+        z = options["z"]
+        result.out[start:end] += gained if z is None else gained * torch.nn.functional.silu(z[start:end])
+    return result
+""",
 )
 """vLLM PR 21783's bug: in a sequence's first chunk a carried state decays from the row tile's first row."""
 
@@ -53,29 +61,29 @@ def failed(outcomes: Sequence[dict[str, object]]) -> set[str]:
 
 
 def test_a_reference_and_kernels_broken_alike_fail_on_carried_states_only(check: Check, broken_copy: Copy) -> None:
-    outcomes = check(broken_copy(DROPPED_STATE), ["reference", "torch"])
+    outcomes = check(broken_copy(added=DROPPED_STATE), ["reference", "torch"])
     for backend in ("reference", "torch"):
         names = failed([one for one in outcomes if one["backend"] == backend])
         assert {"carried_state/lens_138_225", "carried_state/split_at_a_chunk", "carried_state/one_token_each"} <= names
         assert {name.split("/")[0] for name in names} == {"carried_state"}
 
 
-def test_a_carried_state_that_decays_too_late_in_torch_fails_there_only(check: Check, broken_copy: Copy) -> None:
-    outcomes = check(broken_copy(*LATE_DECAY_TORCH), ["torch"])
-    assert "carried_state/lens_40_88" in failed(outcomes)
+def test_a_carried_state_that_decays_too_late_fails_there_only(check: Check, broken_copy: Copy) -> None:
+    outcomes = check(broken_copy(added=LATE_DECAY), ["torch"])
+    assert {"carried_state/lens_40_88", "carried_state/split_in_three"} <= failed(outcomes)
     assert {name.split("/")[0] for name in failed(outcomes)} == {"carried_state"}
     [worst] = [one for one in outcomes if one["name"] == "carried_state/lens_138_225"]
     assert isinstance(worst["max_abs_err"], float)
-    assert worst["max_abs_err"] > 0.1
+    assert worst["max_abs_err"] > 1.0
     assert "final_states" not in str(worst["message"])
 
 
-def test_a_carried_state_that_decays_too_late_in_triton_fails_there_only(check: Check, broken_copy: Copy) -> None:
-    prefixes = ("carried_state/lens_", "carried_state/tile_ssd_chunk_scan", "packing/", "chunk_size/", "option/D")
-    names = failed(check(broken_copy(*LATE_DECAY_TRITON), ["triton"], prefixes))
-    assert {"carried_state/lens_40_100_37", "carried_state/lens_70_58_128"} <= names
-    assert len([name for name in names if "/tile_" in name]) == 4
-    assert {name.split("/")[0] for name in names} == {"carried_state"}
+def test_the_same_in_triton_fails_at_every_length_and_every_tile(check: Check, broken_copy: Copy) -> None:
+    prefixes = ("carried_state/lens_", "carried_state/tile_ssd_chunk_scan", "packing/", "option/D")
+    outcomes = check(broken_copy(added=LATE_DECAY), ["triton"], prefixes)
+    carried = {str(one["name"]) for one in outcomes if str(one["name"]).startswith("carried_state")}
+    assert failed(outcomes) == carried
+    assert len(carried) >= 6 + 4
 
 
 def test_an_output_left_unwritten_shows_as_not_finite(check: Check, broken_copy: Copy) -> None:
@@ -132,12 +140,19 @@ def update(arguments: SsuArguments) -> Tensor:"""
     ],
 )
 def test_kernels_that_cannot_be_loaded_say_why(broken_copy: Copy, edit: tuple[str, str, str], reason: str) -> None:
+    assert loaded(broken_copy(edit)).startswith(reason)
+
+
+def test_kernels_from_elsewhere_are_never_judged_in_their_place(broken_copy: Copy) -> None:
+    assert loaded(broken_copy(), "import mamba2_varlen").startswith("kernels_shadowed")
+
+
+def loaded(folder: Path, before: str = "") -> str:
+    """What a fresh process says when it loads the kernels of a folder after `before`."""
     script = (
-        "import sys; from pathlib import Path; from mamba2_conformance.adapters import layout, protocol\n"
+        f"import sys; from pathlib import Path; from mamba2_conformance.adapters import layout, protocol; {before}\n"
         "try: layout.load_layout('mamba2_varlen', Path(sys.argv[1]))\n"
         "except protocol.LoadError as error: print(error.reason, error)"
     )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", script, str(broken_copy(edit))], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.startswith(reason)
+    command = [sys.executable, "-P", "-c", script, str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout

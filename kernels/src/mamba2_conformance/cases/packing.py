@@ -62,7 +62,7 @@ def strided_inputs(subject: Subject) -> Sequence[Deviation]:
     """x, B, C and dt are slices of one wide projection, as in the model: row strides exceed the row."""
     inner, state = ODD.heads * ODD.head_dim, ODD.groups * ODD.state_size
     wide = subject.draw.normal(sum(ODD.lens), inner + 2 * state + ODD.heads)
-    x, B, C, dt = wide.split([inner, state, state, ODD.heads], dim=1)
+    x, B, C, dt = torch.split(wide, [inner, state, state, ODD.heads], dim=1)
     problem = replace(
         subject.draw.scan(ODD),
         x=x.unflatten(1, (ODD.heads, ODD.head_dim)),

@@ -49,7 +49,10 @@ def recorded() -> Iterator[list[Launch]]:
 def accepted_on_a_cpu() -> Iterator[None]:
     """Entries refuse CPU tensors outside Triton's interpreter, which they know by its variable; Triton keeps its own
     setting, so that the recorded arguments are those of a real launch."""
-    knobs.runtime.interpret = False
-    with patch.dict(os.environ, {"TRITON_INTERPRET": "1"}):
-        yield
-    del knobs.runtime.interpret
+    with patch.dict(os.environ):
+        knobs.runtime.interpret = False
+        os.environ["TRITON_INTERPRET"] = "1"
+        try:
+            yield
+        finally:
+            del knobs.runtime.interpret
