@@ -1,4 +1,4 @@
-"""Where the real tokens of one forward pass lie among the padding, and the metadata that all layers share. No model here."""
+"""Where the real tokens of one forward pass lie among the padding, and the metadata all layers share. No model here."""
 
 from dataclasses import dataclass
 from types import ModuleType
@@ -42,8 +42,8 @@ def build_layout(tokens: Tensor, mask: Tensor | None, kernels: ModuleType, chunk
     """The layout of a forward over `tokens` (rows, columns) or (rows, columns, hidden).
 
     Args:
-        mask: 1 for real tokens, 0 for padding, (rows, seen + columns) as transformers passes it, also in chunked prefill,
-            where it grows with the tokens seen: the last `columns` belong to this forward. None: no padding.
+        mask: 1 for real tokens, 0 for padding, (rows, seen + columns) as transformers passes it; in chunked prefill it
+            grows with the tokens seen, and its last `columns` belong to this forward. None: no padding.
         chunk_size: the model's scan chunk, a power of two.
     """
     rows, columns = tokens.shape[:2]

@@ -21,17 +21,17 @@ from .task_subset import FEWSHOT_SEED, SubsetTask
 PROBE_TEXTS = (
     "Question: A box holds 12 pencils. How many pencils are in 7 boxes?\nAnswer:", " 7 * 12 = 84\n#### 84",
     "0 1 2 3 4 5 6 7 8 9 10 11 99 100 101 999 1000", "1,234 12,345.67 $18.00 -5 3.14159 50% 1/2 007",
-    "She said: \"it's 20:30\"; they didn't (really) agree - [x] {y} <z> a_b c/d e@f #g &h", "   leading and   inner   spaces\t\n\n",
-    "naïve café 数学 числа 🙂",
+    "She said: \"it's 20:30\"; they didn't (really) agree - [x] {y} <z> a_b c/d e@f #g &h",
+    "   leading and   inner   spaces\t\n\n", "naïve café 数学 числа 🙂",
 )  # fmt: skip
 """Numbers, punctuation and spaces: where tokenizer classes are known to differ under one and the same file."""
 
 TASK_FIELDS = (
-    "task", "output_type", "doc_to_text", "doc_to_target", "description", "target_delimiter", "fewshot_delimiter", "fewshot_config",
-    "fewshot_split", "test_split", "num_fewshot", "generation_kwargs", "filter_list", "metric_list", "repeats", "process_docs",
-    "gen_prefix", "metadata",
+    "task", "output_type", "doc_to_text", "doc_to_target", "description", "target_delimiter", "fewshot_delimiter",
+    "fewshot_config", "fewshot_split", "test_split", "num_fewshot", "generation_kwargs", "filter_list", "metric_list",
+    "repeats", "process_docs", "gen_prefix", "metadata",
 )  # fmt: skip
-"""What of a task's configuration decides prompts and scores. lm-eval's own task hash covers neither filters nor metrics."""
+"""What of a task's configuration decides prompts and scores; lm-eval's own task hash leaves filters and metrics out."""
 
 MAX_VALUE = 1000
 """Longest value of an environment line."""
@@ -46,7 +46,9 @@ def must_match(spec: EvaluationSpec, lm: ObservedLM, task: SubsetTask) -> dict[s
             "model_revision": lane.model_revision,
             "model_weights_sha256": files_sha256(spec.model_path, ("*.safetensors", "*.bin")),
             "model_config_sha256": files_sha256(spec.model_path, ("config.json",)),
-            "tokenizer_probe_sha256": text_sha256([lm.tok_encode(text, add_special_tokens=None) for text in PROBE_TEXTS]),
+            "tokenizer_probe_sha256": text_sha256(
+                [lm.tok_encode(text, add_special_tokens=None) for text in PROBE_TEXTS]
+            ),
             "dataset_test_sha256": file_sha256(spec.test_path),
             "dataset_train_sha256": file_sha256(spec.train_path),
             "task": lane.task,
@@ -64,7 +66,9 @@ def must_match(spec: EvaluationSpec, lm: ObservedLM, task: SubsetTask) -> dict[s
             "batch": f"batch_size {spec.batch_size}, block {spec.block}, threads {spec.threads}",
             "max_length": str(lm.max_length),
             "chat_template": "not applied",
-            **{name: importlib.metadata.version(name) for name in ("lm_eval", "transformers", "tokenizers", "datasets")},
+            **{
+                name: importlib.metadata.version(name) for name in ("lm_eval", "transformers", "tokenizers", "datasets")
+            },
             **device_facts(spec),
             "TRITON_DEFAULT_FP_FUSION": os.environ.get("TRITON_DEFAULT_FP_FUSION", "unset"),
         }

@@ -15,7 +15,7 @@ from .comparability import must_match, recorded
 from .granite_patch import GraniteOperators, install
 from .kernels_loader import OPERATORS, load_kernels, serving_module
 from .observed_lm import ObservedLM, ResponseFacts
-from .refusal import TRANSIENT, Refusal, permanent
+from .refusal import Refusal, permanent
 from .spec import EvaluationSpec
 from .task_subset import SubsetTask, load_task, sample_fields
 from .teacher_forced import forced_logprobs, forced_text
@@ -24,7 +24,14 @@ LOAD_STEPS = 4
 
 
 def run_evaluation(spec: EvaluationSpec, channel: Channel) -> None:
-    """Every line of an evaluation but the first and the last. Raises Refusal."""
+    """Every line of an evaluation but the first and the last. Raises Refusal, or MemoryError when memory ran out."""
+    try:
+        _run(spec, channel)
+    except torch.OutOfMemoryError as error:
+        raise MemoryError(str(error)) from error
+
+
+def _run(spec: EvaluationSpec, channel: Channel) -> None:
     torch.set_num_threads(spec.threads)
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     channel.send("progress", phase="load", done=1, total=LOAD_STEPS)
@@ -49,7 +56,9 @@ def load_model(spec: EvaluationSpec) -> ObservedLM:
     if spec.device == "cuda" and not torch.cuda.is_available():
         raise permanent("no_gpu", f"the lane wants a {spec.lane.gpu_type}, but torch sees no CUDA device here")
     wanted = str(arguments.get("dtype", "float32"))
-    optional = {name: arguments[name] for name in ("attn_implementation", "experts_implementation") if name in arguments}
+    optional = {
+        name: arguments[name] for name in ("attn_implementation", "experts_implementation") if name in arguments
+    }
     try:
         lm = ObservedLM(
             pretrained=str(spec.model_path),
@@ -68,7 +77,7 @@ def load_model(spec: EvaluationSpec) -> ObservedLM:
 
 
 def rehearse(lm: ObservedLM, operators: GraniteOperators, spec: EvaluationSpec) -> None:
-    """Two short generations of unequal length under the lane's schedule, so that kernels which cannot run say so at once.
+    """A short generation of two unequal prompts under the lane's schedule: kernels that cannot run say so at once.
 
     The counts start anew afterwards. Raises Refusal: kernel_crashed, engine_mismatch.
     """
@@ -80,7 +89,13 @@ def rehearse(lm: ObservedLM, operators: GraniteOperators, spec: EvaluationSpec) 
     schedule = {} if chunk is None else {"prefill_chunk_size": chunk}
     with torch.inference_mode():
         lm.model.generate(
-            input_ids=tokens, attention_mask=mask, max_new_tokens=3, min_new_tokens=3, do_sample=False, use_cache=True, **schedule
+            input_ids=tokens,
+            attention_mask=mask,
+            max_new_tokens=3,
+            min_new_tokens=3,
+            do_sample=False,
+            use_cache=True,
+            **schedule,
         )
     operators.calls.check_mode(spec.lane.mode, long_prompts=True)
     if missing := [operator for operator in OPERATORS if not operators.calls.by_operator[operator]]:
@@ -107,7 +122,9 @@ def generate(lm: ObservedLM, task: SubsetTask, spec: EvaluationSpec, channel: Ch
     samples = results["samples"][spec.lane.task]
     for sample in samples:
         if sent.get(sample["doc_id"]) != (sample["doc_hash"], sample["prompt_hash"], sample["target_hash"]):
-            raise Refusal(TRANSIENT, "samples_differ", f"question {sample['doc_id']} was not sent as lm-eval scored it")
+            raise Refusal(
+                "transient", "samples_differ", f"question {sample['doc_id']} was not sent as lm-eval scored it"
+            )
     channel.send("scores", **score_fields(results, samples, task))
 
 
@@ -134,7 +151,8 @@ def score_fields(results: dict[str, Any], samples: Sequence[dict[str, Any]], tas
 def force(lm: ObservedLM, task: SubsetTask, spec: EvaluationSpec, channel: Channel) -> None:
     """The teacher-forced pass over the same questions."""
     texts = [
-        forced_text(lm, i.doc_id, i.args[0], task.config.target_delimiter + str(task.doc_to_target(i.doc))) for i in task.instances
+        forced_text(lm, i.doc_id, i.args[0], task.config.target_delimiter + str(task.doc_to_target(i.doc)))
+        for i in task.instances
     ]
     done = 0
     channel.send("progress", phase="teacher_forced", done=done, total=len(texts))

@@ -27,7 +27,7 @@ class GraniteOperators:
         self._layout: BatchLayout | None = None
 
     def begin_forward(self, _model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Pre-hook of the inner model: note this forward's tokens and padding mask. The layout is built if a layer asks."""
+        """Pre-hook of the inner model: note this forward's tokens and padding; a layout is built if a layer asks."""
         mask = kwargs.get("attention_mask", args[1] if len(args) > 1 else None)
         if isinstance(mask, dict):
             mask = mask["linear_attention"]
@@ -54,9 +54,14 @@ class GraniteOperators:
         return self._layout
 
     def causal_conv1d_fn(
-        self, hidden_states: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str | None = None, **_: object
+        self,
+        hidden_states: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        activation: str | None = None,
+        **_: object,
     ) -> Tensor:
-        """hidden_states (b, D, before + columns), its first `before` columns cached from earlier chunks; (b, D, columns) out.
+        """hidden_states (b, D, before + columns), the first `before` cached from earlier chunks; (b, D, columns) out.
 
         The cached columns become initial states, so that the commit's carried convolution state is what runs.
         """
@@ -88,7 +93,7 @@ class GraniteOperators:
         activation: str | None = None,
         **_: object,
     ) -> Tensor:
-        """hidden_states (b, D, 1); conv_state (b, D, W), of which the kernels' state is the last W-1 columns, in place."""
+        """hidden_states (b, D, 1); conv_state (b, D, W) in place, its last W-1 columns are the kernels' state."""
         history = weight.shape[-1] - 1
         conv_state[:, :, :-history].copy_(conv_state[:, :, 1 : conv_state.shape[-1] - history + 1])
         with self.calls.running("causal_conv1d_update"):
@@ -105,7 +110,7 @@ class GraniteOperators:
     def chunk_scan(
         self, hidden_states: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, chunk_size: int, **options: Any
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """hidden_states (b, L, H, P), dt (b, L, H), B and C (b, L, G, N); the padded output, with the final states if asked.
+        """hidden_states (b, L, H, P), dt (b, L, H), B and C (b, L, G, N); the padded output, and final states if asked.
 
         chunk_size is the model's own, with which the layout's metadata was built.
         """
@@ -131,7 +136,15 @@ class GraniteOperators:
         return (out, result.final_states) if options.get("return_final_states") else out
 
     def state_update(
-        self, state: Tensor, hidden_states: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, D: Tensor, **options: Any
+        self,
+        state: Tensor,
+        hidden_states: Tensor,
+        dt: Tensor,
+        A: Tensor,
+        B: Tensor,
+        C: Tensor,
+        D: Tensor,
+        **options: Any,
     ) -> Tensor:
         """One decode step; state (b, H, P, N) in place. transformers spreads dt, A, D and dt_bias over P and N."""
         bias = options.get("dt_bias")
@@ -155,10 +168,10 @@ def install(model: nn.Module, kernels: ModuleType, backend: str) -> GraniteOpera
     """Put `kernels` under `model` (a GraniteMoeHybridForCausalLM). Raises Refusal model_unsupported."""
     if not isinstance(model, granite.GraniteMoeHybridForCausalLM):
         raise permanent(
-            "model_unsupported", f"engine hf replaces the kernels of GraniteMoeHybridForCausalLM, got {type(model).__name__}"
+            "model_unsupported", f"engine hf serves GraniteMoeHybridForCausalLM, got {type(model).__name__}"
         )
     if model.config.mamba_proj_bias:
-        raise permanent("model_unsupported", "mamba_proj_bias=True would leave the bias in the convolution's padding columns")
+        raise permanent("model_unsupported", "mamba_proj_bias=True would put the bias into the convolution's padding")
     operators = GraniteOperators(kernels, backend, model.config.mamba_chunk_size)
     model.model.register_forward_pre_hook(operators.begin_forward, with_kwargs=True)
     granite.causal_conv1d_fn = operators.causal_conv1d_fn

@@ -1,8 +1,10 @@
-"""What the kernels under test were asked to do during an evaluation, and the one place where their exceptions get a name."""
+"""What the kernels under test were asked to do in an evaluation, and where their exceptions get a name."""
 
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+import torch
 
 from .kernels_loader import brief_traceback
 from .refusal import Refusal, permanent
@@ -23,11 +25,9 @@ class KernelCalls:
         self.by_operator[operator] += 1
         try:
             yield
-        except (Refusal, MemoryError):
+        except (Refusal, MemoryError, torch.OutOfMemoryError):
             raise
-        except Exception as error:
-            if type(error).__name__ == "OutOfMemoryError":
-                raise
+        except (Exception, SystemExit) as error:
             raise permanent("kernel_crashed", f"{operator}: {brief_traceback(error)}") from error
 
     def check_mode(self, mode: str, *, long_prompts: bool) -> None:
@@ -39,7 +39,7 @@ class KernelCalls:
             raise permanent("engine_mismatch", "the model never called the kernels' scan; is it a Mamba2 model?")
         if mode == "V0" and self.carried_scans:
             raise permanent(
-                "engine_mismatch", f"mode V0 prefills whole prompts, yet {self.carried_scans} scans began with a carried state"
+                "engine_mismatch", f"mode V0 never carries a state, yet {self.carried_scans} scans began with one"
             )
         if mode == "V1" and long_prompts and not self.carried_scans:
-            raise permanent("engine_mismatch", "mode V1 carries state between chunks, yet no scan began with a carried state")
+            raise permanent("engine_mismatch", "mode V1 carries state between chunks, yet no scan began with one")

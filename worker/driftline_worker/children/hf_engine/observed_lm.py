@@ -65,11 +65,13 @@ class ObservedLM(HFLM):  # type: ignore[misc]  # lm-eval is untyped here
             responses.update({id(request): text for request, text in zip(block, texts, strict=True)})
         return [responses[id(request)] for request in requests]
 
-    def add_partial(self, _method: str, request: tuple[str, dict[str, Any]], response: str) -> None:
+    def add_partial(self, method: str, request: tuple[str, dict[str, Any]], response: str) -> None:
         """lm-eval's cache hook, called once per response in the order of its batch's rows.
 
         Equal prompts wait in one queue: lm-eval's sort is stable, so they finish in the order in which they were asked.
         """
+        if method != "generate_until":
+            return
         facts, instance = self._facts.popleft(), self._waiting[request[0]].popleft()
         if self._finished is not None:
             self._finished(instance, response, facts)
@@ -99,7 +101,9 @@ class ObservedLM(HFLM):  # type: ignore[misc]  # lm-eval is untyped here
     def _model_generate(self, context: Tensor, max_length: int, stop: list[str], **generation: Any) -> Tensor:
         """Greedy generation as lm-eval asks for it, with row-wise stops; notes the facts of each row."""
         if generation.get("do_sample") or generation.pop("temperature", 0.0):
-            raise permanent("task_invalid", "only greedy decoding is compared; set do_sample: false and temperature: 0.0")
+            raise permanent(
+                "task_invalid", "only greedy decoding is compared; set do_sample: false and temperature: 0.0"
+            )
         criterion = StopRows(self._stop_texts(tuple(stop)), context.shape[1], context.shape[0])
         tokens: Tensor = self.model.generate(
             input_ids=context,

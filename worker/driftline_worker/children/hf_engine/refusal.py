@@ -1,20 +1,10 @@
-"""Why an evaluation cannot be made, as one exception that becomes the child's `failure` line."""
+"""Why an evaluation cannot be made: the exception of all children, which becomes the `failure` line."""
 
-PERMANENT = "permanent"
-TRANSIENT = "transient"
-UNSUPPORTED = "unsupported"
+from ..kernel_child import Refusal
 
-
-class Refusal(Exception):
-    """An expected end without a score. `kind` and `reason` are the words of the failure line."""
-
-    def __init__(self, kind: str, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.reason = reason
-        self.message = message
+__all__ = ["Refusal", "permanent"]
 
 
 def permanent(reason: str, message: str) -> Refusal:
     """A refusal that a new attempt would only repeat."""
-    return Refusal(PERMANENT, reason, message)
+    return Refusal("permanent", reason, message)

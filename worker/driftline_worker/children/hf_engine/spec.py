@@ -16,8 +16,8 @@ DEFAULT_CHUNK = 64
 
 KNOWN_ARGUMENTS = frozenset(
     {
-        "attn_implementation", "batch_size", "dtype", "experts_implementation", "max_gen_toks", "max_length", "num_fewshot",
-        "prefill_chunk_size",
+        "attn_implementation", "batch_size", "dtype", "experts_implementation", "max_gen_toks", "max_length",
+        "num_fewshot", "prefill_chunk_size",
     }
 )  # fmt: skip
 DTYPES = frozenset({"auto", "float32", "bfloat16", "float16"})
@@ -71,13 +71,13 @@ class EvaluationSpec:
 
 
 def read_spec(path: Path) -> EvaluationSpec:
-    """The spec in the JSON file at `path`. Raises Refusal (spec_invalid) naming what does not fit."""
+    """The spec in the JSON file at `path`. Raises Refusal (bad_spec) naming what does not fit."""
     try:
         return _spec(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise permanent("spec_invalid", f"cannot read the spec {path.name}: {error}") from error
+        raise permanent("bad_spec", f"cannot read the spec {path.name}: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise permanent("spec_invalid", f"the spec does not fit: {type(error).__name__}: {error}") from error
+        raise permanent("bad_spec", f"the spec does not fit: {type(error).__name__}: {error}") from error
 
 
 def _spec(raw: dict[str, object]) -> EvaluationSpec:

@@ -1,7 +1,7 @@
-"""When a generated row is finished by a stop text: checked row by row, so that a batch ends with its last unfinished row.
+"""When a generated row is finished by a stop text: judged row by row, so that a batch ends with its last open row.
 
-lm-eval's own criterion decodes every row for every stop text after every token, and stops a batch only when one and the same
-text ended all its rows. What is cut here lies behind the first stop text of a row, where lm-eval cuts the response anyway.
+lm-eval's own criterion decodes every row for every stop text after every token, and stops a batch only when one and the
+same text ended all its rows. What is left out here lies behind a row's first stop text, where lm-eval cuts it anyway.
 """
 
 import torch
@@ -53,8 +53,8 @@ class StopRows(StoppingCriteria):  # type: ignore[misc]  # transformers is untyp
 
 
 def _completing_tokens(tokenizer: PreTrainedTokenizerBase, texts: tuple[str, ...]) -> Tensor:
-    """(vocabulary) tokens whose own text holds the last character of a stop text. All of them if such a character is not
-    ASCII, since tokens may then hold parts of it."""
+    """(vocabulary) whether a token's own text holds the last character of a stop text. True for all if such a character
+    is not ASCII: tokens may then hold parts of it."""
     ends = {text[-1] for text in texts}
     size = len(tokenizer)
     if not all(end.isascii() for end in ends):

@@ -1,4 +1,4 @@
-"""Log-probabilities of prompts and gold answers under the lane's own prefill schedule (lm-eval's loglikelihood never chunks)."""
+"""Log-probabilities of prompts and gold answers under the lane's prefill schedule; lm-eval's own never chunks."""
 
 import base64
 import sys
@@ -81,10 +81,11 @@ def little_endian_base64(values: Sequence[float]) -> str:
 
 def _rows(model: nn.Module, longest: int, chunk: int | None, batch_size: int) -> int:
     columns = longest if chunk is None else min(chunk, longest)
-    return max(1, min(batch_size, LOGIT_BYTES // (4 * columns * model.config.vocab_size)))
+    fitting = LOGIT_BYTES // (4 * columns * int(model.config.vocab_size))
+    return max(1, min(batch_size, fitting))
 
 
-@torch.inference_mode()
+@torch.inference_mode()  # type: ignore[untyped-decorator]  # torch is not in the environment that checks types
 def _next_token_logprobs(model: nn.Module, batch: Sequence[ForcedText], chunk: int | None) -> Tensor:
     """(rows, longest - 1) float32: at column i the log-probability of token i + 1; meaningless in padding."""
     longest = max(len(text.tokens) for text in batch)
@@ -96,7 +97,9 @@ def _next_token_logprobs(model: nn.Module, batch: Sequence[ForcedText], chunk: i
     cache, parts = None, []
     for begin in range(0, longest, chunk or longest):
         end = min(begin + (chunk or longest), longest)
-        output = model(input_ids=tokens[:, begin:end], attention_mask=mask[:, :end], past_key_values=cache, use_cache=True)
+        output = model(
+            input_ids=tokens[:, begin:end], attention_mask=mask[:, :end], past_key_values=cache, use_cache=True
+        )
         cache = output.past_key_values
         scores = output.logits.float().log_softmax(-1)
         parts.append(scores.gather(-1, following[:, begin:end, None]).squeeze(-1))
