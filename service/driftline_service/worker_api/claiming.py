@@ -25,11 +25,13 @@ def claim(session: Session, job_id: UUID, token: str, facts: WorkerFacts, *, lea
     """
     if not outbox_queries.use_claim_token(session, tokens.hash_of(token), job_id, now):
         raise Problem(401, "wrong_token", "the claim token is unknown, used or expired; wait for the next message")
-    worker_queries.remember_worker(session, facts, now)
     job = job_queries.lock_job(session, job_id)
     run = None if job is None else session.get_one(Run, job.run_id)
     if job is None or run is None or not _to_be_had(job, run, now):
         raise Problem(409, "not_available", f"job {job_id} is not to be had: taken, finished, or not yet due")
+    worker_queries.remember_worker(
+        session, facts, now
+    )  # after the job's lock, as reports do: else they block each other
     attempt, secret = _new_attempt(session, job, facts, lease=lease, now=now)
     job_queries.move_job(session, job.id, expected=(JobState.QUEUED,), state=JobState.RUNNING,
                          started_at=job.started_at or now, message="")  # fmt: skip

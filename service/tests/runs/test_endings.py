@@ -10,9 +10,9 @@ from sqlalchemy.exc import IntegrityError
 
 
 def test_reports_after_cancel_stop_the_worker_and_store_nothing(world):
-    run_id = world.submit()
-    message = world.reach(run_id, RunState.EVALUATING)[0]
+    message = world.evaluating()[0]
     claim = world.worker.claim(message)
+    run_id = claim.spec.run_id
     with world.sessions.begin() as session:
         assert cancel(session, run_id, "wrong branch")
     for answer in (world.worker.report(claim, world.worker.lines(claim.spec)), world.worker.finish(claim)):
