@@ -47,9 +47,7 @@ class LaneFiles:
 def _file(root: Path, name: str, what: str) -> Path:
     path = (root / name).absolute()
     if not path.is_file():
-        raise _missing(
-            "dataset_missing", f"the {what} {name} is not below {root}; put it there (driftline doctor says how)"
-        )
+        raise _missing("dataset_missing", f"the {what} {name} is not below {root}; put it there")
     return path
 
 

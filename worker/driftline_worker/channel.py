@@ -1,7 +1,9 @@
 """Judges a child's lines: valid, of its job's kind, asked for, sent once. A child is untrusted: nothing is repaired."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Self
 
 from driftline.contracts.channel import (
@@ -36,10 +38,14 @@ LINES_PER_QUESTION = 20
 """Cases times backends, kernels times configurations, and progress."""
 
 KINDS: dict[JobKind, tuple[type[Line], ...]] = {
-    JobKind.BUILD: (KernelBuild,),
-    JobKind.CHECK: (CheckSummary, Case),
+    JobKind.BUILD: (Environment, KernelBuild),
+    JobKind.CHECK: (Environment, CheckSummary, Case),
     JobKind.EVALUATE: (Environment, Sample, TeacherForced, Scores),
 }
+LARGEST_INTEGER = 2**31 - 1
+"""What a database column holds. No honest count comes near."""
+
+FLOAT32_BYTES = 4
 COUNTED = (Sample, TeacherForced, Case, KernelBuild)
 
 
@@ -48,22 +54,23 @@ class Expected:
     """What a job's child may say."""
 
     kind: JobKind
-    questions: frozenset[int] = frozenset()
+    ranks: Mapping[int, int] = field(default_factory=dict)
+    """question -> its place in the fixed order"""
     architectures: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, spec: JobSpec) -> Self:
-        questions: Collection[int] = spec.doc_ids if isinstance(spec, EvaluateSpec) else ()
+        questions = spec.doc_ids if isinstance(spec, EvaluateSpec) else []
         architectures = [f"sm_{number}" for number in getattr(spec, "architectures", ())]
-        return cls(JobKind(spec.kind), frozenset(questions), frozenset(architectures))
+        return cls(JobKind(spec.kind), {one: rank for rank, one in enumerate(questions)}, frozenset(architectures))
 
     @property
     def total_bytes(self) -> int:
-        return BYTES_BESIDE_QUESTIONS + BYTES_PER_QUESTION * len(self.questions)
+        return BYTES_BESIDE_QUESTIONS + BYTES_PER_QUESTION * len(self.ranks)
 
     @property
     def total_lines(self) -> int:
-        return LINES_BESIDE_QUESTIONS + LINES_PER_QUESTION * len(self.questions)
+        return LINES_BESIDE_QUESTIONS + LINES_PER_QUESTION * len(self.ranks)
 
 
 class Judge:
@@ -123,13 +130,18 @@ class Judge:
             return None
         if not isinstance(line, KINDS[self._expected.kind]):
             return f"a {line.type} line in a {self._expected.kind} job"
+        if any(isinstance(value, int) and value > LARGEST_INTEGER for _, value in line):
+            return f"a {line.type} line with a number above {LARGEST_INTEGER}"
         return self._not_asked(line) or self._repeated(line)
 
     def _not_asked(self, line: ReportedLine) -> str | None:
         match line:
-            case Sample() | TeacherForced():
-                asked = line.doc_id in self._expected.questions
-                return None if asked else f"a {line.type} line for question {line.doc_id}, which was not asked"
+            case Sample() | TeacherForced() if line.doc_id not in self._expected.ranks:
+                return f"a {line.type} line for question {line.doc_id}, which was not asked"
+            case Sample() if line.rank != self._expected.ranks[line.doc_id]:
+                return f"question {line.doc_id} at place {line.rank}, where it is not"
+            case TeacherForced() if not _one_value_a_token(line):
+                return f"question {line.doc_id} with log-probabilities that are not one float32 a token"
             case KernelBuild():
                 asked = line.arch in self._expected.architectures
                 return None if asked else f"a kernel built for {line.arch}, which was not asked"
@@ -146,6 +158,14 @@ class Judge:
     def _drop(self, fault: str) -> None:
         self.dropped += 1
         self.first_fault = self.first_fault or fault
+
+
+def _one_value_a_token(line: TeacherForced) -> bool:
+    try:
+        values = base64.b64decode(line.logprobs, validate=True)
+    except binascii.Error:
+        return False
+    return len(values) == FLOAT32_BYTES * (line.prompt_tokens + line.answer_tokens)
 
 
 def _identity(line: ReportedLine) -> tuple[object, ...]:

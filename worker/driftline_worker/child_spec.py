@@ -1,7 +1,8 @@
-"""What a child is told: a job becomes a JSON file with absolute paths. The worker decides nothing about what is measured."""
+"""What a child is told: a job becomes a JSON file with absolute paths. What is measured is not decided here."""
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def child_spec(spec: JobSpec, *, import_dir: Path, threads: int, settings: Child
             return _evaluation(spec, import_dir, threads, settings)
 
 
-def _plain(values: dict[str, object]) -> ChildSpec:
+def _plain(values: Mapping[str, object]) -> ChildSpec:
     return ChildSpec(json.dumps(values))
 
 

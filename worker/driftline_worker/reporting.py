@@ -1,4 +1,4 @@
-"""Sends a child's lines in numbered batches, on a thread of its own, so that a slow service never blocks a child's watch."""
+"""Sends a child's lines in numbered batches, on a thread of its own: a slow service must not blind a child's watch."""
 
 import threading
 import time

@@ -45,7 +45,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """`program` is bubblewrap; None is a plain child: limits and a closed environment, but all files and the network."""
+    """`program` is bubblewrap; None is a plain child: limits, a closed environment, but all files and the network."""
 
     environment: EvalEnvironment
     program: Path | None

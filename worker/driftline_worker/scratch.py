@@ -1,5 +1,6 @@
 """One child's folder on disk: what it is given, and the only places it may write to."""
 
+import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -7,6 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
+
+LOCK = "lock"
+"""Held for as long as the folder is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +69,26 @@ def scratch_folder(parent: Path, name: str) -> Iterator[Scratch]:
     """A new folder that goes with the block."""
     parent.mkdir(parents=True, exist_ok=True)
     scratch = Scratch(Path(mkdtemp(prefix=f"{name}-", dir=parent)))
+    lock = (scratch.root / LOCK).open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
     try:
         for folder in (scratch.given, scratch.working, scratch.temporary, scratch.shared_memory, scratch.home):
             folder.mkdir(parents=True)
         yield scratch
     finally:
+        lock.close()
         remove(scratch.root)
+
+
+def remove_leftovers(parent: Path) -> None:
+    """Remove folders whose worker was killed. Those of living workers are locked, and stay."""
+    for root in parent.iterdir() if parent.is_dir() else ():
+        try:
+            with (root / LOCK).open("r") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            continue
+        remove(root)
 
 
 def remove(folder: Path) -> None:

@@ -73,7 +73,8 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.
     [
         [member("../evil")], [member("/etc/evil")], [member("a/../../evil")], [member("dev", tarfile.CHRTYPE)],
         [member("fifo", tarfile.FIFOTYPE)], [member("hard", tarfile.LNKTYPE, "/etc/passwd")],
-        [member("a"), member("a")], [member("up", tarfile.SYMTYPE, "../../x")], [member("l", tarfile.SYMTYPE, "d"), member("l/x")],
+        [member("a"), member("a")],
+        [member("up", tarfile.SYMTYPE, "../../x")], [member("l", tarfile.SYMTYPE, "d"), member("l/x")],
     ],
 )  # fmt: skip
 def test_archives_no_git_would_write(members: list[tarfile.TarInfo], tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ def test_ordinary_refs_pass(text: str) -> None:
     "text",
     [
         "", "--upload-pack=touch x", "-x", "a..b", "a...b", "main@{1}", "@{u}", "@", "a b", "a\0b", "a\nb", "a\x1bb",
-        "a:b", "a?b", "a*", "[a]", "a\\b", "main^{tree}", "main^{/fix}", ":/fix", "/main", "main/", "a//b", "x.lock", "a/.b",
-        "a/-b", "ä", "a" * 201, "^main", "~1", "main;ls", "$(ls)", "`ls`", "a|b",
+        "a:b", "a*", "[a]", "a\\b", "main^{tree}", "main^{/fix}", ":/fix", "/main", "main/", "a//b", "x.lock", "a/.b",
+        "a/-b", "a?b", "ä", "a" * 201, "^main", "~1", "main;ls", "$(ls)", "`ls`", "a|b",
     ],
 )  # fmt: skip
 def test_hostile_refs_are_refused_with_a_reason(text: str) -> None:
