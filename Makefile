@@ -1,0 +1,70 @@
+# Driftline. `make help` explains itself; `make run` and `make test` are the two commands of the README.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+PYTHON ?= python3.11
+CONTROL := .venv/bin
+EVAL := .venv-eval/bin
+export PYTHONSAFEPATH := 1
+
+##@ Use
+.PHONY: run serve doctor
+run: envs ## find a planted accuracy regression end to end: two commits, build, check, gsm8k_canary in V0 and V1, verdict
+	$(CONTROL)/python -P example/run.py
+
+serve: envs ## start the embedded stack (PostgreSQL, service, worker) and keep it running
+	$(CONTROL)/driftline serve
+
+doctor: envs ## say what this machine can and cannot run, and what to install
+	$(CONTROL)/driftline doctor
+
+##@ Develop
+.PHONY: test test-gpu check format lock
+test: envs services ## every test that needs no GPU, against real PostgreSQL and Redis
+	$(CONTROL)/python -P tests/run.py
+
+test-gpu: envs ## the kernel tests on this machine's GPU
+	$(EVAL)/python -P -m pytest kernels/tests -m gpu
+
+check: envs ## formatting, lint, types, import contracts, size and secrecy of what is committed
+	$(CONTROL)/ruff check .
+	$(CONTROL)/ruff format --check .
+	$(CONTROL)/mypy compare/driftline service/driftline_service worker/driftline_worker
+	$(CONTROL)/lint-imports
+	$(CONTROL)/python -P tests/repository_rules.py
+
+format: envs ## rewrite the code in the house style
+	$(CONTROL)/ruff check --fix .
+	$(CONTROL)/ruff format .
+
+lock: ## pin both environments anew from pyproject.toml and requirements/eval.in
+	PYTHON=$(PYTHON) requirements/lock.sh
+
+##@ Set-up
+.PHONY: envs services clean
+envs: .venv/.stamp .venv-eval/.stamp ## both Python environments, from the lock files
+
+.venv/.stamp: requirements/control.lock pyproject.toml
+	@echo "control environment (.venv): a minute"
+	$(PYTHON) -m venv .venv
+	$(CONTROL)/pip install -q --disable-pip-version-check -r requirements/control.lock
+	$(CONTROL)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv-eval/.stamp: requirements/eval.lock kernels/pyproject.toml
+	@echo "evaluation environment (.venv-eval): torch, transformers, lm-eval; two to three minutes"
+	$(PYTHON) -m venv .venv-eval
+	$(EVAL)/pip install -q --disable-pip-version-check -r requirements/eval.lock
+	$(EVAL)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e kernels
+	@touch $@
+
+services: ## say which PostgreSQL and Redis the tests will use (those that run here, else their own)
+	@$(CONTROL)/python -P tests/services.py --describe
+
+clean: ## remove environments, results and the embedded stack's data
+	rm -rf .venv .venv-eval out .driftline
+
+.PHONY: help
+help: ## this text
+	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z-]+:.*##/ {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
