@@ -1,8 +1,8 @@
 """A program between worker and child: sets limits, dies with the worker, and leaves no process behind.
 
-Run by path as `python -I -S guard.py LIMITS PARENT MODE -- COMMAND`, so that nothing between fork and exec happens in
-the worker's own many-threaded process. LIMITS is JSON, PARENT the worker's process id. MODE `exec` becomes the command
-(which then has to end its own processes: bubblewrap does); MODE `reap` stays, and kills whatever the command left.
+Run by path as `python -I -S guard.py LIMITS PARENT -- COMMAND`, so that nothing between fork and exec happens in the
+worker's own many-threaded process. LIMITS is JSON, PARENT the worker's process id. It stays above the command, ends as
+the command did, and only when all that the command started is gone. SIGTERM ends everything at once.
 Standard library only; nothing of the worker is imported.
 """
 
@@ -24,11 +24,9 @@ MOST_KILLABLE = "1000"
 
 
 def main(arguments: list[str]) -> NoReturn:
-    limits, parent, mode, _, *command = arguments
-    _die_with_parent(int(parent), signal.SIGKILL if mode == "exec" else signal.SIGTERM)
+    limits, parent, _, *command = arguments
+    _die_with_parent(int(parent), signal.SIGTERM)
     _limit(json.loads(limits))
-    if mode == "exec":
-        os.execv(command[0], command)  # noqa: S606 - an argument list, no shell
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGTERM, lambda *_: _stop(0, signal.SIGKILL))
     child = _spawn(command)

@@ -41,13 +41,12 @@ class OutputTail:
 
 
 class RunningChild:
-    """Owned by one thread. `graceful`: the process is a guard that kills its own descendants when asked to end."""
+    """Owned by one thread. The process is a guard (guard.py), which ends only after all that it started."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", channel: int, *, graceful: bool) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", channel: int) -> None:
         self.process = process
         self.channel = channel
         self.tail = OutputTail()
-        self._graceful = graceful
         assert process.stdout is not None  # noqa: S101 - sandbox.py asks for a pipe
         self.output = process.stdout.fileno()
         for descriptor in (self.channel, self.output):
@@ -75,7 +74,7 @@ class RunningChild:
 
     def end(self) -> None:
         """Kill it and all its own, bury it, close the pipes. May be called again."""
-        if self._graceful and not self.exited():
+        if not self.exited():
             self.process.terminate()
             self.exits_within(GRACE_SECONDS)
         with suppress(ProcessLookupError):

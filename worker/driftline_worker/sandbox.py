@@ -68,12 +68,11 @@ class Sandbox:
             raise
         finally:
             os.close(writing)
-        return RunningChild(process, reading, graceful=self.program is None)
+        return RunningChild(process, reading)
 
     def _command(self, child: Program, channel: int) -> list[str]:
         limits = {name: getattr(child.limits, name) for name in ("file_bytes", "cpu_seconds", "open_files")}
-        mode = "reap" if self.program is None else "exec"
-        guard = [sys.executable, "-I", "-S", str(GUARD), json.dumps(limits), str(os.getpid()), mode, "--"]
+        guard = [sys.executable, "-I", "-S", str(GUARD), json.dumps(limits), str(os.getpid()), "--"]
         python = [str(self.environment.python), "-P", "-s", str(child.file)]
         python += ["--spec", str(child.scratch.spec_file), "--channel-fd", str(channel)]
         return [*guard, *self._walls(child), *python]

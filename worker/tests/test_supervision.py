@@ -1,0 +1,227 @@
+"""Every way in which a child can break the rules, in each sandbox."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from driftline.contracts.channel import Case, Progress, Sample
+from driftline.contracts.jobs import EvaluateSpec
+from driftline.contracts.words import FailureKind
+from driftline_worker.ending import Abandoned, Failed, Succeeded
+from driftline_worker.stop_request import StopRequest
+
+RunCode = Callable[..., Any]
+TRANSIENT, PERMANENT = FailureKind.TRANSIENT, FailureKind.PERMANENT
+
+
+def failure(told: Any) -> tuple[FailureKind, str]:
+    assert isinstance(told.ending, Failed), told.ending
+    return told.ending.kind, told.ending.reason
+
+
+def test_a_child_that_works(run_code: RunCode) -> None:
+    told = run_code("""
+        print("noise on stdout", flush=True)
+        hello(); send("progress", phase="check", done=0, total=1); case("a"); send("result", lines=1)
+    """)
+    assert isinstance(told.ending, Succeeded), told.ending
+    assert told.ending.dropped == 0
+    assert told.ending.seconds > 0
+    assert [type(line) for line in told.lines] == [Progress, Case]
+    assert "noise" in told.printed
+
+
+def test_a_childs_own_failure_is_passed_on(run_code: RunCode) -> None:
+    told = run_code('hello(); send("failure", kind="unsupported", reason="engine_gone", message="no V0 here")')
+    assert failure(told) == (FailureKind.UNSUPPORTED, "engine_gone")
+    assert told.ending.message == "no V0 here"
+
+
+def test_a_line_in_pieces_is_one_line(run_code: RunCode) -> None:
+    told = run_code("""
+        hello()
+        line = json.dumps({"type": "progress", "phase": "load", "done": 1, "total": 2}).encode() + b"\\n"
+        for byte in line: raw(bytes([byte])); time.sleep(0.001)
+        send("result", lines=0)
+    """)
+    assert told.lines == [Progress(phase="load", done=1, total=2)]
+
+
+@pytest.mark.parametrize(
+    ("end", "told_how"),
+    [
+        ("raise ValueError('kernel broke')", "exit code 1"),
+        ("sys.exit(3)", "exit code 3"),
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "SIGSEGV"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "ran out of memory"),
+        ("os._exit(0)", "exit code 0"),
+    ],
+)
+def test_a_child_that_dies_is_told_with_how_and_what_it_said(run_code: RunCode, end: str, told_how: str) -> None:
+    told = run_code(f'hello()\nprint("last words", flush=True)\n{end}')
+    assert failure(told) == (TRANSIENT, "child_died")
+    assert told_how in told.ending.message
+    assert "last words" in told.ending.message
+
+
+def test_a_child_that_never_starts_to_talk(run_code: RunCode) -> None:
+    assert failure(run_code("time.sleep(60)", start_seconds=0.7)) == (TRANSIENT, "child_silent")
+
+
+def test_a_child_that_hangs(run_code: RunCode) -> None:
+    told = run_code(
+        "hello(); case('a'); signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)", silence_seconds=0.7
+    )
+    assert failure(told) == (TRANSIENT, "child_silent")
+    assert len(told.lines) == 1
+    assert told.ending.seconds < 15
+
+
+def test_noise_does_not_count_as_talk(run_code: RunCode) -> None:
+    told = run_code("hello()\nfor _ in range(15): raw(b'x\\n'); time.sleep(0.2)", silence_seconds=0.7)
+    assert failure(told) == (TRANSIENT, "child_silent")
+
+
+def test_a_child_that_takes_too_long(run_code: RunCode) -> None:
+    told = run_code(
+        "hello()\nwhile True: send('progress', phase='load', done=0, total=1); time.sleep(0.05)", total_seconds=1.2
+    )
+    assert failure(told) == (TRANSIENT, "child_too_slow")
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        "raw(b'x' * (2 << 20))",  # one endless line
+        "while True: case('x' * 150)",  # more lines than any check has: all but one are repeats
+        "while True: send('progress', phase='p', done=1, total=2)",
+        "while True: raw(b'{}' * 60000 + b'\\n')",
+    ],
+)
+def test_a_child_that_floods_its_pipe(run_code: RunCode, flood: str) -> None:
+    kind, reason = failure(run_code(f"hello()\n{flood}"))
+    assert kind is PERMANENT
+    assert reason in ("flooded_channel", "garbage_output")
+
+
+def test_a_child_that_floods_its_output_is_let_be(run_code: RunCode) -> None:
+    told = run_code("hello(); sys.stdout.write('y' * (8 << 20)); sys.stdout.flush(); send('result', lines=0)")
+    assert isinstance(told.ending, Succeeded), told.ending
+    assert len(told.printed) < 20_000
+
+
+def test_a_little_garbage_is_dropped_and_counted(run_code: RunCode) -> None:
+    told = run_code("""
+        hello()
+        for junk in (b"not json", b"[]", b'{"type":"nonsense"}', b"\\xff\\xfe\\x00", b"", b'{"type":"case"}', b"null"):
+            raw(junk + b"\\n")
+        case("a"); send("result", lines=1)
+    """)
+    assert isinstance(told.ending, Succeeded), told.ending
+    assert told.ending.dropped == 7
+    assert len(told.lines) == 1
+
+
+def test_much_garbage_fails_the_attempt(run_code: RunCode) -> None:
+    told = run_code("hello()\nfor i in range(30): raw(os.urandom(20).replace(b'\\n', b'') + b'\\n')\ntime.sleep(60)")
+    assert failure(told) == (PERMANENT, "garbage_output")
+
+
+def test_forged_lines_are_dropped_and_spoil_nothing(run_code: RunCode, evaluate_spec: EvaluateSpec) -> None:
+    told = run_code(
+        """
+        sample(7, 0)              # before hello
+        hello(); hello()          # a second hello
+        sample(7, 0)              # right: the first question asked
+        sample(7, 0)              # again
+        sample(99, 0)             # never asked
+        sample(2, 2)              # not its place
+        case("of another job")
+        send("kernel_build", kernel="k", config="c", arch="sm_90", compiled=True)
+        sample(2, 1)              # right
+        send("sample", doc_id=5)  # incomplete
+        sample(5, 2)              # right
+        send("result", lines=3)
+        sample(5, 2)              # after the end
+        """,
+        spec=evaluate_spec,
+    )
+    assert isinstance(told.ending, Succeeded), told.ending
+    assert [(line.doc_id, line.rank) for line in told.lines if isinstance(line, Sample)] == [(7, 0), (2, 1), (5, 2)]
+    assert told.ending.dropped >= 8
+
+
+def test_results_that_did_not_arrive_are_missed(run_code: RunCode) -> None:
+    told = run_code("hello(); case('a'); case('a'); send('result', lines=2)")
+    assert failure(told) == (TRANSIENT, "lines_lost")
+    assert "a second case a" in told.ending.message
+
+
+def test_a_child_that_eats_memory(run_code: RunCode) -> None:
+    told = run_code("hello()\nkept = [bytearray(b'x') * (8 << 20) for _ in range(60)]\ntime.sleep(60)")
+    assert failure(told) == (TRANSIENT, "out_of_memory")
+    assert "256 MB are allowed" in told.ending.message
+
+
+def test_memory_of_its_children_counts(run_code: RunCode) -> None:
+    eater = "import time; x = bytearray(b'x') * (100 << 20); time.sleep(60)"
+    told = run_code(f"hello()\nfor _ in range(3): subprocess.Popen([sys.executable, '-c', {eater!r}])\ntime.sleep(60)")
+    assert failure(told) == (TRANSIENT, "out_of_memory")
+
+
+def test_a_child_that_fills_the_disk_with_many_files(run_code: RunCode) -> None:
+    told = run_code(
+        "hello()\nfor i in range(6): open(str(i), 'wb').write(b'x' * (8 << 20))\ntime.sleep(60)",
+    )
+    assert failure(told) == (TRANSIENT, "disk_full")
+
+
+def test_a_child_that_found_the_disk_full(run_code: RunCode) -> None:
+    told = run_code("hello(); import errno; raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))")
+    assert failure(told) == (TRANSIENT, "disk_full")
+
+
+def test_a_worker_whose_disk_runs_full_ends_its_child(run_code: RunCode) -> None:
+    told = run_code("hello(); time.sleep(60)", smallest_free_bytes=1 << 60)
+    assert failure(told) == (TRANSIENT, "disk_full")
+
+
+def test_a_child_that_burns_cpu(run_code: RunCode) -> None:
+    told = run_code("hello()\nwhile True: pass", cpu_seconds=1)
+    assert failure(told)[1] in (
+        "cpu_limit",
+        "child_died",
+    )  # the hard limit is the soft one: the kernel may send SIGKILL
+
+
+def test_a_child_that_multiplies(run_code: RunCode) -> None:
+    told = run_code("hello()\nfor _ in range(60): subprocess.Popen(['/bin/sleep', '60'])\ntime.sleep(60)")
+    assert failure(told) == (PERMANENT, "too_many_processes")
+
+
+def test_a_child_that_lingers_after_its_result_is_believed(run_code: RunCode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("driftline_worker.supervision.AFTERLIFE_SECONDS", 0.5)
+    told = run_code("hello(); case('a'); send('result', lines=1); time.sleep(60)")
+    assert isinstance(told.ending, Succeeded), told.ending
+    assert told.ending.seconds < 15
+
+
+def test_a_grandchild_that_keeps_the_channel_open_holds_nobody_up(run_code: RunCode) -> None:
+    told = run_code("hello(); subprocess.Popen(['/bin/sleep', '60'], pass_fds=[FD]); os._exit(1)")
+    assert failure(told) == (TRANSIENT, "child_died")
+    assert told.ending.seconds < 15
+
+
+@pytest.mark.parametrize("why", ["lease_gone", "stopped", "worker_stopped"])
+def test_a_stop_request_ends_the_child_at_once(run_code: RunCode, why: Any) -> None:
+    stop = StopRequest()
+    threading.Timer(0.5, stop.ask, [why, "because"]).start()
+    begun = time.monotonic()
+    told = run_code("hello(); time.sleep(60)", stop=stop)
+    assert time.monotonic() - begun < 10
+    if why == "worker_stopped":
+        assert failure(told) == (TRANSIENT, "worker_stopped")
+    else:
+        assert told.ending == Abandoned("because")
