@@ -7,10 +7,15 @@ both, and the median of each is compared. Run in the eval environment:
 
 import argparse
 import json
+import os
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+
+# Threads that spin at barriers wait whole time slices for each other when another process holds a core: up to 30 times
+# slower here, for both sides. Must be set before torch loads its thread pool.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import mamba2_varlen
 import torch
