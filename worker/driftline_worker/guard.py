@@ -19,6 +19,9 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 """prctl(2). A subreaper becomes the parent of every orphan below it, so that none can hide."""
 
+CPU_GRACE_SECONDS = 5
+"""Between SIGXCPU, which names its reason, and SIGKILL, which does not."""
+
 MOST_KILLABLE = "1000"
 """oom_score_adj: if the kernel runs out of memory it shall take a child, not the worker or the database."""
 
@@ -41,15 +44,17 @@ def _die_with_parent(parent: int, number: int) -> None:
 
 
 def _limit(limits: dict[str, int]) -> None:
-    for name, value in (
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, limits["file_bytes"]),
-        (resource.RLIMIT_CPU, limits["cpu_seconds"]),
-        (resource.RLIMIT_NOFILE, limits["open_files"]),
+    cpu = limits["cpu_seconds"]
+    for name, soft, hard in (
+        (resource.RLIMIT_CORE, 0, 0),
+        (resource.RLIMIT_FSIZE, limits["file_bytes"], limits["file_bytes"]),
+        (resource.RLIMIT_CPU, cpu, cpu + CPU_GRACE_SECONDS),
+        (resource.RLIMIT_NOFILE, limits["open_files"], limits["open_files"]),
     ):
-        hard = resource.getrlimit(name)[1]
-        wanted = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(name, (wanted, wanted))
+        allowed = resource.getrlimit(name)[1]
+        if allowed != resource.RLIM_INFINITY:
+            soft, hard = min(soft, allowed), min(hard, allowed)
+        resource.setrlimit(name, (soft, hard))
     Path("/proc/self/oom_score_adj").write_text(MOST_KILLABLE, encoding="ascii")
 
 

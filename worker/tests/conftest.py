@@ -1,18 +1,24 @@
 """Real children behind real walls. A child here is a few lines of Python that misbehave in one way."""
 
+import json
+import socket
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
+import uvicorn
 from driftline.contracts.jobs import BuildSpec, CheckSpec, CommitSource, EvaluateSpec, JobSpec
 from driftline.contracts.lane import Lane, ModelSource, TaskSource
 from driftline.contracts.words import Arm, Engine, Layout, Mode
-from driftline.contracts.worker_api import ReportedLine
+from driftline.contracts.worker_api import Claim, ReportedLine
 from driftline_worker import bubblewrap, sandbox
 from driftline_worker.channel import Expected
 from driftline_worker.ending import Ending
@@ -22,6 +28,8 @@ from driftline_worker.sandbox import Program, Sandbox
 from driftline_worker.scratch import Scratch, scratch_folder
 from driftline_worker.stop_request import StopRequest
 from driftline_worker.supervision import Supervision
+from starlette.requests import Request
+from starlette.responses import JSONResponse
 
 KINDS = ["plain", *(["bubblewrap"] if bubblewrap.find() else [])]
 """The sandboxes this machine has. bubblewrap is optional by design, so its absence is no failure."""
@@ -42,7 +50,8 @@ def hello(): send("hello", protocol=1)
 def case(name): send("case", name=name, kind="contract", backend="torch", passed=True, max_abs_err=0.0,
     max_rel_err=0.0, tolerance=1e-5)
 def sample(doc_id, rank): send("sample", doc_id=doc_id, rank=rank, doc_hash="0"*64, prompt_hash="0"*64,
-    target_hash="0"*64, question="q", target="t", response="r", finish_reason="stop", prompt_tokens=3, response_tokens=1)
+    target_hash="0"*64, question="q", target="t", response="r", finish_reason="stop",
+    prompt_tokens=3, response_tokens=1)
 """
 
 
@@ -59,6 +68,84 @@ class Kept:
 
     def full(self) -> bool:
         return self.blocked
+
+
+@dataclass
+class Service:
+    """A service that is nothing but its four doors: what it was told, and what it answers."""
+
+    spec: JobSpec
+    lease_seconds: int = 60
+    answers: dict[str, list[int]] = field(default_factory=dict)
+    """door -> status codes to answer with before being well"""
+    directive: dict[str, str] = field(default_factory=lambda: {"action": "continue"})
+    calls: list[tuple[str, str, Any]] = field(default_factory=list)
+    """(door, bearer token, body)"""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        request = Request(scope, receive)
+        door = request.url.path.rpartition("/")[2]
+        body = await request.body()
+        token = request.headers["authorization"].removeprefix("Bearer ")
+        self.calls.append((door, token, json.loads(body) if body else None))
+        status = self.answers[door].pop(0) if self.answers.get(door) else 200
+        await JSONResponse(self._answer(door) if status == 200 else {"title": "no"}, status)(scope, receive, send)
+
+    def _answer(self, door: str) -> Any:
+        if door != "claim":
+            return self.directive
+        claim = Claim(
+            attempt_id=uuid4(), attempt_token="attempt-token", lease_seconds=self.lease_seconds, spec=self.spec
+        )
+        return claim.model_dump(mode="json")
+
+    def bodies(self, door: str) -> list[Any]:
+        return [body for name, _, body in self.calls if name == door]
+
+
+@contextmanager
+def served(app: Any, port: int = 0) -> Iterator[int]:
+    """The port on which a real HTTP server answers while the block runs."""
+    listener = socket.create_server(("127.0.0.1", port))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listener.close()
+
+
+@pytest.fixture
+def service(check_spec: CheckSpec, source: CommitSource) -> Service:
+    """Has one check of the test's repository to give away."""
+    return Service(check_spec.model_copy(update={"source": source}))
+
+
+@pytest.fixture
+def service_url(service: Service) -> Iterator[str]:
+    with served(service) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture(name="served")
+def _served() -> Callable[..., AbstractContextManager[int]]:
+    return served
+
+
+@pytest.fixture
+def children(tmp_path: Path) -> Callable[[str], Path]:
+    """Write check.py, the child that a Bench will run, and give its folder."""
+
+    def write(code: str) -> Path:
+        folder = tmp_path / "children"
+        folder.mkdir(exist_ok=True)
+        (folder / "check.py").write_text(PREAMBLE + textwrap.dedent(code))
+        return folder
+
+    return write
 
 
 @dataclass(frozen=True)
