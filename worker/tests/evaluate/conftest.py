@@ -35,23 +35,30 @@ KERNELS = ROOT / "kernels" / "src"
 REPLACED = ("causal_conv1d_fn", "causal_conv1d_update", "mamba2_chunk_scan", "mamba2_selective_state_update")
 CHUNK = 16
 QUESTIONS = 24
-TASK = """
+TASK = r"""
 task: tiny
 dataset_path: json
 output_type: generate_until
 training_split: train
 fewshot_split: train
 test_split: test
-doc_to_text: "Question: {{question}}\\nAnswer:"
+doc_to_text: "Question: {{question}}\nAnswer:"
 doc_to_target: "{{answer}}"
 num_fewshot: 2
 generation_kwargs: {until: ["Question:", "</s>"], do_sample: false, temperature: 0.0}
 filter_list:
-  - name: first-digit
-    filter: [{function: regex, regex_pattern: "([0-9])"}, {function: take_first}]
-  - name: last-digit
-    filter: [{function: regex, group_select: -1, regex_pattern: "([0-9])"}, {function: take_first}]
-metric_list: [{metric: exact_match, aggregation: mean, higher_is_better: true}]
+  - name: strict-match
+    filter: [{function: regex, regex_pattern: '#### (\-?[0-9\.\,]+)'}, {function: take_first}]
+  - name: flexible-extract
+    filter:
+      - {function: regex, group_select: -1, regex_pattern: '(-?[$0-9.,]{2,})|(-?[0-9]+)'}
+      - {function: take_first}
+metric_list:
+  - metric: exact_match
+    aggregation: mean
+    higher_is_better: true
+    ignore_case: true
+    regexes_to_ignore: [',', '\$', '(?s).*#### ', '\.$']
 metadata: {version: 2.0}
 """
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from driftline.scoring import score
 from driftline_worker.children.hf_engine.spec import read_spec
 from driftline_worker.children.hf_engine.task_subset import load_task
 from lm_eval.evaluator import evaluate
@@ -120,7 +121,7 @@ def test_scores_and_answers_are_those_of_unmodified_lm_eval(run: Any, unpatched:
     assert {line.doc_id: line.response for line in ran.of("sample")} == responses
     [scores] = ran.of("scores")
     aggregates = expected["results"]["tiny"]
-    for name in ("first-digit", "last-digit"):
+    for name in ("strict-match", "flexible-extract"):
         right = {sample["doc_id"] for sample in samples if sample["filter"] == name and sample["exact_match"] == 1}
         assert set(scores.right[name]) == right
         assert (
@@ -131,6 +132,16 @@ def test_scores_and_answers_are_those_of_unmodified_lm_eval(run: Any, unpatched:
     assert scores.task_version == "2.0"
     hashes = {line.doc_id: (line.doc_hash, line.prompt_hash, line.target_hash) for line in ran.of("sample")}
     assert hashes == {s["doc_id"]: (s["doc_hash"], s["prompt_hash"], s["target_hash"]) for s in samples}
+
+
+@MODES
+def test_driftline_scores_the_stored_answers_as_lm_eval_did(run: Any, mode: str) -> None:
+    ran = run(mode)
+    [scores] = ran.of("scores")
+    for name, right in scores.right.items():
+        mine = [line.doc_id for line in ran.of("sample") if score(line.response, line.target)[name].right]
+        assert sorted(mine) == right
+    assert 0 < len(scores.right["flexible-extract"]) < len(ran.of("sample"))  # else this says little
 
 
 def test_both_modes_measure_the_same_thing(run: Any) -> None:
