@@ -3,19 +3,17 @@
 Equality comes first; unequal results print no figure. Repeats alternate, so that other load on the machine meets
 both, and the median of each is compared. Run in the eval environment:
 `python benchmarks/ssd_cpu.py [--json] [--repeats N]`.
+
+Wants an idle machine: while another process holds a core, torch's threads spin at barriers for whole time slices, up to
+30 times longer than they compute. OMP_NUM_THREADS=1 or OMP_WAIT_POLICY=passive then give steadier figures.
 """
 
 import argparse
 import json
-import os
 import statistics
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-
-# Threads that spin at barriers wait whole time slices for each other when another process holds a core: up to 30 times
-# slower here, for both sides. Must be set before torch loads its thread pool.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import mamba2_varlen
 import torch
