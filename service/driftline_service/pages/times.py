@@ -1,0 +1,30 @@
+"""How spans of time are written on pages."""
+
+from datetime import datetime
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+"""seconds"""
+
+
+def span(start: datetime | None, end: datetime | None) -> str:
+    """From start to end in at most two units, e.g. `6 min 12 s`; a dash if either is unknown."""
+    if start is None or end is None:
+        return "–"
+    seconds = max(0, int((end - start).total_seconds()))
+    if seconds < MINUTE:
+        return f"{seconds} s"
+    if seconds < HOUR:
+        return _pair(seconds, MINUTE, "min", "s")
+    if seconds < DAY:
+        return _pair(seconds // MINUTE, HOUR // MINUTE, "h", "min")
+    return _pair(seconds // HOUR, DAY // HOUR, "d", "h")
+
+
+def _pair(count: int, per: int, unit: str, smaller: str) -> str:
+    whole, rest = divmod(count, per)
+    return f"{whole} {unit} {rest} {smaller}" if rest else f"{whole} {unit}"
+
+
+def stamp(moment: datetime | None) -> str:
+    """A moment in UTC, to the second; readers of one run sit in several zones."""
+    return "–" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S} UTC"
