@@ -1,4 +1,4 @@
-"""Real PostgreSQL and Redis for the tests: those that run on this machine, else ones started here and stopped afterwards.
+"""Real PostgreSQL and Redis for the tests: those that run here, else ones started and stopped by us.
 
 A service that is missing and cannot be started is an error that says what to install; nothing is ever skipped.
 """

@@ -1,0 +1,49 @@
+"""The questions whose answer differs between the arms, for people who want to see what a number means."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from driftline.contracts.report import ChangedSample
+from driftline.evidence import EvaluationEvidence, LaneEvidence, RunEvidence
+from driftline.judge.answers import Answers, logprobs
+
+WORD = re.compile(r"\S+")
+
+
+def changed_samples(evidence: RunEvidence) -> Iterator[ChangedSample]:
+    """Lane by lane, in the fixed order of questions: those whose text or correctness differs."""
+    for lane in evidence.lanes:
+        yield from changed_in_lane(lane)
+
+
+def changed_in_lane(lane: LaneEvidence) -> Iterator[ChangedSample]:
+    """One lane's changed questions; none while an arm is missing."""
+    if not isinstance(lane.base, EvaluationEvidence) or not isinstance(lane.head, EvaluationEvidence):
+        return
+    base, head = Answers(lane.base), Answers(lane.head)
+    shared = base.by_doc.keys() & head.by_doc.keys()
+    for doc_id in sorted(shared, key=lambda each: (base.by_doc[each].rank, each)):
+        one, other = base.by_doc[doc_id], head.by_doc[doc_id]
+        right_base = {name: scored.right for name, scored in base.scored[doc_id].items()}
+        right_head = {name: scored.right for name, scored in head.scored[doc_id].items()}
+        if one.response == other.response and right_base == right_head:
+            continue
+        before, after = logprobs(one), logprobs(other)
+        comparable = before is not None and after is not None and before.size == after.size > 0
+        yield ChangedSample(
+            lane=lane.lane.name, doc_id=doc_id, question=one.question, target=one.target, base_response=one.response,
+            head_response=other.response, base_right=right_base, head_right=right_head,
+            first_different_word=first_different_word(one.response, other.response),
+            logprob_move=float(np.abs(after - before).max()) if comparable and before is not None and after is not None else None,
+        )  # fmt: skip
+
+
+def first_different_word(base: str, head: str) -> int | None:
+    """Index of the first word in which two responses differ; None if all words are the same."""
+    before, after = WORD.findall(base), WORD.findall(head)
+    for index, (one, other) in enumerate(zip(before, after, strict=False)):
+        if one != other:
+            return index
+    return None if len(before) == len(after) else min(len(before), len(after))

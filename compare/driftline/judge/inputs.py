@@ -1,0 +1,44 @@
+"""What went into a judgement, as one digest: a verdict that is computed again from the same inputs has the same one."""
+
+import hashlib
+import json
+from typing import Final
+
+from driftline.evidence import ArmEvidence, ArmFailure, RunEvidence
+
+METHOD_VERSION: Final = "1"
+"""Rises with every change that could turn one verdict into another."""
+
+
+def inputs_hash(evidence: RunEvidence) -> str:
+    """sha256 over everything a verdict depends on: commits, margin, lanes, samples, checks."""
+    digest = hashlib.sha256()
+    for part in (METHOD_VERSION, evidence.base_sha, evidence.head_sha, repr(evidence.margin)):
+        digest.update(part.encode() + b"\0")
+    for lane in evidence.lanes:
+        digest.update(lane.lane.model_dump_json().encode())
+        digest.update(json.dumps([lane.identical, lane.unreachable]).encode())
+        digest.update(lane.noise.model_dump_json().encode() if lane.noise else b"-")
+        for arm in (lane.base, lane.head):
+            _add_arm(digest, arm)
+    for name, check in sorted(evidence.checks.items()):
+        digest.update(f"{name}{check!r}".encode())
+    return digest.hexdigest()
+
+
+def _add_arm(digest: "hashlib._Hash", arm: ArmEvidence) -> None:
+    if arm is None or isinstance(arm, ArmFailure):
+        digest.update(repr(arm).encode())
+        return
+    digest.update(json.dumps([arm.must_match, arm.recorded, arm.expected_doc_ids], sort_keys=True).encode())
+    for sample in sorted(arm.samples, key=lambda each: each.doc_id):
+        text = [
+            sample.doc_id,
+            sample.prompt_hash,
+            sample.target_hash,
+            sample.target,
+            sample.response,
+            sample.finish_reason,
+        ]
+        digest.update(json.dumps(text).encode())
+        digest.update(sample.logprobs or b"-")

@@ -1,0 +1,148 @@
+"""One lane's evidence weighed: what can be said before the other lanes of the run are known (design 6.1 to 6.4).
+
+A lane ends early where there is nothing to test: identical arms, a backend out of reach, a missing mode, a broken head, an
+evaluation without health, keys that do not match. Otherwise it has its cells, whose p-values the run adjusts together.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from driftline.contracts.report import ArmHealth, ArmScore, Divergence, KeyDifference
+from driftline.contracts.words import Arm, FailureKind, Metric, Verdict
+from driftline.evidence import ArmFailure, EvaluationEvidence, LaneEvidence
+from driftline.judge.answers import FILTERS, Answers
+from driftline.judge.cells import Cell, cells
+from driftline.judge.comparability import key_differences, unpaired
+from driftline.judge.divergence import divergence
+from driftline.judge.health import health, over_budget
+
+MOST_FIELDS: Final = 5
+"""Differing fields named in the sentence; the page lists all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A lane before Holm. `verdict` is set where it was decided without a test; `cells` where it was not."""
+
+    evidence: LaneEvidence
+    reasons: tuple[str, ...] = ()
+    verdict: Verdict | None = None
+    cells: tuple[Cell, ...] = ()
+    broken: bool = False
+    unsupported: str | None = None
+    pending: bool = False
+    scores: tuple[ArmScore, ...] = ()
+    health: tuple[ArmHealth, ...] = ()
+    divergence: Divergence | None = None
+    differences: tuple[KeyDifference, ...] = ()
+    changed: int | None = None
+    tested: bool = field(default=True)
+    """whether the lane's cells are among the planned ones of the run"""
+
+
+def weigh(lane: LaneEvidence, margin: float) -> Weighed:
+    """What one lane's evidence says by itself."""
+    if lane.identical:
+        return Weighed(lane, (f"nothing was run: {lane.identical}",), Verdict.EQUIVALENT, tested=False)
+    if lane.unreachable:
+        reason = f"this lane cannot see this change: {lane.unreachable}"
+        return Weighed(lane, (reason,), Verdict.NOT_COMPARABLE, tested=False)
+    seen = tuple(health(arm, one) for arm, one in ((Arm.BASE, lane.base), (Arm.HEAD, lane.head)) if one is not None)
+    if isinstance(lane.base, ArmFailure) or isinstance(lane.head, ArmFailure):
+        return _failed(lane, seen)
+    if lane.base is None or lane.head is None:
+        return Weighed(lane, pending=True, health=seen, scores=_scores(lane))
+    return _compared(lane, (lane.base, lane.head), seen, margin)
+
+
+def _failed(lane: LaneEvidence, seen: tuple[ArmHealth, ...]) -> Weighed:
+    """At least one arm gave no evidence."""
+    base, head, scores = lane.base, lane.head, _scores(lane)
+    without = {arm for arm, one in ((Arm.BASE, base), (Arm.HEAD, head)) if _is_unsupported(one)}
+    if without == {Arm.BASE, Arm.HEAD} and isinstance(head, ArmFailure):
+        return Weighed(lane, (head.message,), unsupported=head.message, health=seen, tested=False)
+    if base is None or head is None:
+        return Weighed(lane, pending=True, health=seen, scores=scores)
+    if without == {Arm.HEAD} and isinstance(head, ArmFailure) and isinstance(base, EvaluationEvidence):
+        reason = f"lost mode {lane.lane.mode}: {head.message}"
+        return Weighed(lane, (reason,), Verdict.REGRESSED, health=seen, scores=scores)
+    if isinstance(head, ArmFailure) and isinstance(base, EvaluationEvidence) and _is_heads_fault(head):
+        reason = f"head could not be evaluated while base could: {head.message} ({head.reason})"
+        return Weighed(lane, (reason,), Verdict.NOT_COMPARABLE, broken=True, health=seen, scores=scores)
+    reasons = tuple(
+        f"{arm} could not be evaluated: {one.message} ({one.reason})"
+        for arm, one in ((Arm.BASE, base), (Arm.HEAD, head))
+        if isinstance(one, ArmFailure)
+    )
+    return Weighed(lane, reasons, Verdict.NOT_COMPARABLE, health=seen, scores=scores)
+
+
+def _is_unsupported(arm: object) -> bool:
+    return isinstance(arm, ArmFailure) and arm.kind is FailureKind.UNSUPPORTED
+
+
+def _is_heads_fault(head: ArmFailure) -> bool:
+    """A permanent failure, or one that came back on the worker on which base succeeded."""
+    return head.kind is FailureKind.PERMANENT or (head.same_worker_as_base and head.attempts > 1)
+
+
+def _compared(
+    lane: LaneEvidence, arms: tuple[EvaluationEvidence, EvaluationEvidence], seen: tuple[ArmHealth, ...], margin: float
+) -> Weighed:
+    base, head = Answers(arms[0]), Answers(arms[1])
+    differences = tuple(key_differences(*arms))
+    blocking = [each.field for each in differences if each.blocks]
+    refusals = [why for why in map(over_budget, seen) if why]
+    if blocking:
+        more = f" and {len(blocking) - MOST_FIELDS} more" if len(blocking) > MOST_FIELDS else ""
+        refusals.append(f"the arms differ in {', '.join(blocking[:MOST_FIELDS])}{more}")
+    if why := unpaired(base, head):
+        refusals.append(why)
+    facts = {"health": seen, "scores": _scores(lane), "differences": differences}
+    if refusals:
+        return Weighed(lane, tuple(refusals), Verdict.NOT_COMPARABLE, **facts)  # type: ignore[arg-type]
+    if lane.noise is not None and lane.noise.unstable:
+        reason = (
+            "this lane differs from itself: evaluations of one commit disagree, so no change is blamed for a difference"
+        )
+        return Weighed(lane, (reason,), Verdict.NOT_COMPARABLE, **facts)  # type: ignore[arg-type]
+    return Weighed(
+        lane,
+        _caused(differences),
+        cells=tuple(cells(lane.lane.task.name, base, head, margin)),
+        divergence=divergence(base, head),
+        changed=_changed(base, head),
+        **facts,  # type: ignore[arg-type]
+    )
+
+
+def _caused(differences: tuple[KeyDifference, ...]) -> tuple[str, ...]:
+    return tuple(f"{each.field}: {each.base} on base, {each.head} on head" for each in differences if not each.blocks)
+
+
+def _changed(base: Answers, head: Answers) -> int:
+    shared = base.by_doc.keys() & head.by_doc.keys()
+    return sum(
+        base.by_doc[doc_id].response != head.by_doc[doc_id].response
+        or _verdicts(base, doc_id) != _verdicts(head, doc_id)
+        for doc_id in shared
+    )
+
+
+def _verdicts(arm: Answers, doc_id: int) -> list[bool]:
+    return [scored.right for scored in arm.scored[doc_id].values()]
+
+
+def _scores(lane: LaneEvidence) -> tuple[ArmScore, ...]:
+    """lm-eval's own rows of each arm that reported them."""
+    return tuple(
+        ArmScore(
+            arm=arm, task=lane.lane.task.name, version=one.scores.task_version, filter=name,
+            n_shot=one.scores.num_fewshot, metric=Metric.EXACT_MATCH, value=one.scores.metrics[key],
+            stderr=one.scores.stderr.get(key),
+        )
+        for arm, one in ((Arm.BASE, lane.base), (Arm.HEAD, lane.head))
+        if isinstance(one, EvaluationEvidence) and one.scores is not None
+        for name in reversed(list(FILTERS))
+        if (key := f"exact_match,{name}") in one.scores.metrics
+    )  # fmt: skip

@@ -1,0 +1,100 @@
+"""A whole run judged: every lane weighed, all cells adjusted together, the worst told first (design 6.3 and 6.4)."""
+
+from collections.abc import Sequence
+
+from driftline.contracts.report import Comparison, LaneView, RunView
+from driftline.contracts.words import VERDICTS_WORST_FIRST, Confirmed, Engine, Metric, Mode, Verdict
+from driftline.evidence import RunEvidence
+from driftline.judge.builds import build_views
+from driftline.judge.cells import ALPHA, CELLS_A_LANE, comparison, questions_to_settle
+from driftline.judge.headline import headline
+from driftline.judge.inputs import METHOD_VERSION, inputs_hash
+from driftline.judge.kernel_check import judge_kernels
+from driftline.judge.lane import Weighed, weigh
+from driftline.statistics.holm import adjusted
+
+
+def judge(evidence: RunEvidence) -> RunView:
+    """Everything that is known of a run. Evidence may be partial: what is still to come has no verdict yet."""
+    weighed = [weigh(lane, evidence.margin) for lane in evidence.lanes]
+    planned = CELLS_A_LANE * sum(one.tested for one in weighed)
+    p_values = [cell.p_value for one in weighed for cell in one.cells]
+    corrected = iter(adjusted(p_values, max(planned, len(p_values))))
+    lanes = []
+    for one in weighed:
+        lanes.append(_view(one, [comparison(cell, next(corrected), planned) for cell in one.cells]))
+    kernels = judge_kernels(evidence)
+    verdict = _run_verdict(lanes)
+    return RunView(
+        run_id=evidence.run_id, name=evidence.name, repository=evidence.repository, base=evidence.base_sha,
+        head=evidence.head_sha, base_subject=evidence.base_subject, head_subject=evidence.head_subject,
+        state=evidence.state, created_at=evidence.created_at, finished_at=evidence.finished_at, margin=evidence.margin,
+        method_version=METHOD_VERSION, inputs_hash=inputs_hash(evidence), verdict=verdict,
+        headline=headline(evidence, verdict, lanes, kernels), kernel_check=kernels.view, lanes=lanes,
+        builds=build_views(evidence), jobs=list(evidence.jobs), events=list(evidence.events),
+    )  # fmt: skip
+
+
+def worst(verdicts: Sequence[Verdict]) -> Verdict | None:
+    """The worst of some verdicts; None of none."""
+    return next((verdict for verdict in VERDICTS_WORST_FIRST if verdict in verdicts), None)
+
+
+def _run_verdict(lanes: Sequence[LaneView]) -> Verdict | None:
+    """The worst lane; none while a lane is pending. Without any lane that could be measured: not comparable."""
+    measured = [lane for lane in lanes if lane.unsupported is None]
+    if any(lane.verdict is None for lane in measured):
+        return None
+    return worst([lane.verdict for lane in measured if lane.verdict]) or Verdict.NOT_COMPARABLE
+
+
+def _view(one: Weighed, comparisons: list[Comparison]) -> LaneView:
+    lane, noise = one.evidence.lane, one.evidence.noise
+    told = [
+        sentence
+        for cell, done in zip(one.cells, comparisons, strict=True)
+        for sentence in _sentences(done, questions_to_settle(cell))
+    ]
+    return LaneView(
+        name=lane.name, model=lane.model.name, engine=lane.engine, mode=lane.mode, mode_label=mode_label(one),
+        backend=lane.backend, task=lane.task.name, verdict=one.verdict or worst([each.verdict for each in comparisons]),
+        broken=one.broken, unsupported=one.unsupported,
+        confirmed=Confirmed.NOT_NEEDED if noise is not None and noise.bit_identical else Confirmed.NO,
+        unstable=noise is not None and noise.unstable, reasons=[*told, *one.reasons], comparisons=comparisons,
+        scores=list(one.scores), health=list(one.health), divergence=one.divergence, noise=noise,
+        key_differences=list(one.differences), changed_answers=one.changed,
+    )  # fmt: skip
+
+
+def mode_label(one: Weighed) -> str:
+    """The mode with what it means on this engine; never a bare V0 for engine hf."""
+    lane = one.evidence.lane
+    if lane.engine is not Engine.HF:
+        return f"{lane.mode} ({lane.engine})"
+    if lane.mode is Mode.V0:
+        return "V0 (hf: whole prompt)"
+    return f"V1 (hf: prefill in chunks of {lane.engine_arguments.get('prefill_chunk_size', 64)})"
+
+
+def _sentences(done: Comparison, settle: int | None) -> list[str]:
+    """What a cell says in words; an equivalent cell says something only if it differs significantly all the same."""
+    name = done.filter if done.metric is Metric.EXACT_MATCH else "log-probability"
+    if done.base is None or done.head is None or done.p_adjusted is None:
+        return []
+    moved = _moved(done.metric, done.head - done.base)
+    if done.verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
+        return [f"{name} {done.verdict} by {moved} over {done.n} questions (p = {done.p_adjusted:.2g} after Holm)"]
+    if done.verdict is Verdict.UNDERPOWERED:
+        hope = (
+            f"about {settle} questions would settle it if the difference stays"
+            if settle
+            else "more questions would not settle it"
+        )
+        return [f"{name}: a difference of {moved} is neither significant nor inside the margin; {hope}"]
+    if done.p_adjusted <= ALPHA:
+        return [f"{name} differs significantly, by {moved}, but wholly inside the margin"]
+    return []
+
+
+def _moved(metric: Metric, difference: float) -> str:
+    return f"{difference:+.4f} nats a token" if metric is Metric.LOGPROB else f"{100 * difference:+.1f} points"

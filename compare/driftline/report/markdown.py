@@ -1,0 +1,193 @@
+"""A run's view as Markdown: the verdict in a sentence, then lm-eval's own table for both arms, the paired table, the kernels."""
+
+from collections.abc import Iterator
+
+from driftline.contracts.report import ArmScore, BuildView, CaseView, LaneView, NoiseFloor, RunView
+from driftline.contracts.words import Confirmed
+from driftline.report import figures
+from driftline.report.tables import table, text
+
+SHORT_SHA = 10
+MOST_CASES = 20
+"""Failed cases listed; the page has all."""
+
+MOST_BUILDS = 20
+
+
+def markdown(view: RunView) -> str:
+    """The whole report. Needs no verdict: a run under way is shown as far as it is known."""
+    return "\n\n".join(_blocks(view)) + "\n"
+
+
+def _blocks(view: RunView) -> Iterator[str]:
+    yield f"## {text(view.name)}: {view.verdict or view.state}"
+    yield f"**{text(view.headline.sentence)}**"
+    yield (
+        f"head `{view.head[:SHORT_SHA]}` {text(view.head_subject)} against base `{view.base[:SHORT_SHA]}` "
+        f"{text(view.base_subject)}, margin {100 * view.margin:.1f} points"
+    )
+    for lane in view.lanes:
+        yield from _lane(lane)
+    yield from _kernel_check(view)
+    yield from _builds(view.builds)
+    yield f"<sub>method {text(view.method_version)}, inputs {view.inputs_hash[:12]}, run {view.run_id}</sub>"
+
+
+def _lane(lane: LaneView) -> Iterator[str]:
+    yield f"### {text(lane.name)}: {_lane_verdict(lane)}"
+    yield f"{text(lane.model)}, {text(lane.mode_label)}, kernels {text(lane.backend)}, {text(lane.task)}"
+    if lane.reasons:
+        yield "\n".join(f"- {text(reason)}" for reason in lane.reasons)
+    for arm in dict.fromkeys(score.arm for score in lane.scores):
+        yield f"{arm}\n\n{_lm_eval_table([score for score in lane.scores if score.arm is arm])}"
+    if lane.comparisons:
+        yield _paired_table(lane)
+    yield _beside(lane)
+
+
+def _lane_verdict(lane: LaneView) -> str:
+    if lane.unsupported:
+        return "unsupported"
+    if lane.verdict is None:
+        return "pending"
+    words = [lane.verdict.value]
+    words += ["broken"] if lane.broken else []
+    words += ["unstable lane"] if lane.unstable else []
+    words += ["not confirmed yet"] if lane.verdict == "regressed" and lane.confirmed is Confirmed.NO else []
+    return ", ".join(words)
+
+
+def _lm_eval_table(scores: list[ArmScore]) -> str:
+    """lm-eval's own table, as people paste it."""
+    header = ("Tasks", "Version", "Filter", "n-shot", "Metric", "", "Value", "", "Stderr")
+    rows = []
+    for index, each in enumerate(scores):
+        named = index == 0 or each.task != scores[index - 1].task
+        stderr = figures.score(each.stderr) if each.stderr is not None else "N/A"
+        task, version = (text(each.task), text(each.version)) if named else ("", "")
+        rows.append(
+            (
+                task,
+                version,
+                text(each.filter),
+                str(each.n_shot),
+                text(each.metric),
+                "↑",
+                f"{each.value:.4f}",
+                "±",
+                stderr,
+            )
+        )
+    return table(header, "lrlrlcrcr", rows)
+
+
+def _paired_table(lane: LaneView) -> str:
+    """The comparison itself: question by question."""
+    header = ("Metric", "Filter", "n", "Base", "Head", "Head − base", "90 % interval", "Lost", "Gained", "p", "p (Holm)",
+              "Smallest visible drop", "Verdict")  # fmt: skip
+    rows = [
+        (
+            text(cell.metric),
+            text(cell.filter),
+            str(cell.n),
+            figures.score(cell.base, cell.metric),
+            figures.score(cell.head, cell.metric),
+            f"{figures.difference(cell)} {figures.unit(cell.metric)}",
+            figures.interval(cell),
+            figures.count(cell.lost),
+            figures.count(cell.gained),
+            figures.p_value(cell.p_value),
+            figures.p_value(cell.p_adjusted),
+            figures.signed(cell.smallest_visible_drop, cell.metric).lstrip("+"),
+            f"**{cell.verdict}**",
+        )
+        for cell in lane.comparisons
+    ]
+    return table(header, "llrrrrrrrrrrl", rows)
+
+
+def _beside(lane: LaneView) -> str:
+    """What stands beside the verdict: divergence and the noise floor."""
+    lines = []
+    if lane.divergence is not None:
+        seen = lane.divergence
+        lines.append(
+            f"{seen.moved_questions} of {seen.questions} questions have a token moved by more than 1e-3 nats "
+            f"(largest {seen.largest_move:.3g}); {seen.text_diverged} responses differ in text"
+        )
+    lines.append(_noise(lane.noise))
+    lines += [
+        f"{text(each.field)}: base {text(each.base or 'none')}, head {text(each.head or 'none')}"
+        + (" (blocks the comparison)" if each.blocks else "")
+        for each in lane.key_differences
+    ]
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _noise(noise: NoiseFloor | None) -> str:
+    if noise is None:
+        return "noise floor: not measured yet (`driftline submit --measure-noise` evaluates one commit twice)"
+    if noise.bit_identical:
+        return f"noise floor: {noise.pairs} repeats of one commit were identical bit for bit"
+    return (
+        f"noise floor: {noise.flips} flips and {noise.text_diverged} different texts in {noise.questions} questions, "
+        f"{noise.pairs} pairs of one commit"
+    )
+
+
+def _kernel_check(view: RunView) -> Iterator[str]:
+    check = view.kernel_check
+    yield f"### Kernel check: {check.result}"
+    if check.reason:
+        yield text(check.reason)
+    failed = [case for case in check.cases if case.head_passed is False]
+    if failed:
+        header = ("Case", "Backend", "Error (head)", "Tolerance", "Error (base)", "Message")
+        yield table(header, "llrrrl", [_case_row(case) for case in failed[:MOST_CASES]])
+    if len(failed) > MOST_CASES:
+        yield f"… and {len(failed) - MOST_CASES} more on the run's page"
+
+
+def _case_row(case: CaseView) -> tuple[str, ...]:
+    kind = "" if case.kind == "contract" else " (outside the contract)"
+    return (
+        text(case.name) + kind,
+        text(case.backend),
+        figures.error(case.head_error),
+        figures.error(case.tolerance),
+        figures.error(case.base_error),
+        text(case.message),
+    )
+
+
+def _builds(builds: list[BuildView]) -> Iterator[str]:
+    changed = [each for each in builds if _changed(each)]
+    if not builds:
+        return
+    yield f"### Build: {len(changed) or 'no'} of {len(builds)} kernels changed"
+    if changed:
+        header = ("Kernel", "Config", "Arch", "Registers", "Spills (bytes)", "Shared memory (bytes)", "Message")
+        yield table(header, "lllrrrl", [_build_row(each) for each in changed[:MOST_BUILDS]])
+    if len(changed) > MOST_BUILDS:
+        yield f"… and {len(changed) - MOST_BUILDS} more on the run's page"
+
+
+def _changed(build: BuildView) -> bool:
+    base = (build.base_registers, build.base_spills, build.base_shared_memory, build.base_error)
+    return base != (build.head_registers, build.head_spills, build.head_shared_memory, build.head_error)
+
+
+def _build_row(build: BuildView) -> tuple[str, ...]:
+    return (
+        text(build.kernel),
+        text(build.config),
+        text(build.arch),
+        _pair(build.base_registers, build.head_registers),
+        _pair(build.base_spills, build.head_spills),
+        _pair(build.base_shared_memory, build.head_shared_memory),
+        text(build.head_error or build.base_error),
+    )
+
+
+def _pair(base: int | None, head: int | None) -> str:
+    return figures.count(base) if base == head else f"{figures.count(base)} → {figures.count(head)}"
