@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from driftline.report.figures import UNKNOWN
+
 MINUTE, HOUR, DAY = 60, 3600, 86400
 """seconds"""
 
@@ -9,7 +11,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 def span(start: datetime | None, end: datetime | None) -> str:
     """From start to end in at most two units, e.g. `6 min 12 s`; a dash if either is unknown."""
     if start is None or end is None:
-        return "–"
+        return UNKNOWN
     seconds = max(0, int((end - start).total_seconds()))
     if seconds < MINUTE:
         return f"{seconds} s"
@@ -27,4 +29,4 @@ def _pair(count: int, per: int, unit: str, smaller: str) -> str:
 
 def stamp(moment: datetime | None) -> str:
     """A moment in UTC, to the second; readers of one run sit in several zones."""
-    return "–" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+    return UNKNOWN if moment is None else f"{moment:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,48 @@
+"""What the page of one run shows besides its view: the cases chosen, the plots there are, why it ended."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from driftline.contracts.report import JobView, RunView
+from driftline.contracts.words import Metric
+
+from driftline_service.database.tables import Run
+from driftline_service.pages.case_choice import case_choice
+from driftline_service.pages.changes import is_changed
+from driftline_service.pages.interval_plot import LOGPROB_MARGIN, plotted_cells
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Why a run failed; empty where it did not."""
+
+    reason: str = ""
+    message: str = ""
+
+
+def run_page(run: Run, view: RunView, *, cases: str | None) -> dict[str, Any]:
+    """Values of the template. `cases` is what a link asked for: `failed`, `all`, or None for what fits best."""
+    failed = any(case.head_passed is False for case in view.kernel_check.cases)
+    failed_only = cases == "failed" or (cases != "all" and failed)
+    return {
+        "view": view,
+        "ending": Ending(run.failure_reason or "", run.failure_message or ""),
+        "started_at": run.started_at,
+        "cases": case_choice(view.kernel_check.cases, failed_only=failed_only),
+        "asked_cases": cases,
+        "plots": [metric for metric in Metric if plotted_cells(view, metric)],
+        "builds": sorted(view.builds, key=lambda build: not is_changed(build)),
+        "finished_jobs": sum(job.state.finished for job in view.jobs),
+        "logprob_margin": LOGPROB_MARGIN,
+        "job_label": job_label,
+    }
+
+
+def margin_of(view: RunView, metric: Metric) -> float:
+    """Largest difference that counts as none, in the metric's own unit."""
+    return LOGPROB_MARGIN if metric is Metric.LOGPROB else view.margin
+
+
+def job_label(job: JobView) -> str:
+    """A job in words: what, of which arm, on which lane."""
+    return f"{job.kind} {job.arm}" + (f", {job.lane}" if job.lane else "")
