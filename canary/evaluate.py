@@ -67,10 +67,10 @@ def fault(schedule: str) -> Iterator[None]:
         modeling.mamba2_chunk_scan = right
 
 
-def tile_decay_scan(right):  # noqa: ANN001, ANN201 - wraps a function of transformers whose signature is not ours
+def tile_decay_scan(right):
     """The scan with one fault: the carried state's decay starts at the row tile's first row, not at the sequence's."""
 
-    def spoilt(x, dt, A, B, C, *, initial_states=None, **kw):  # noqa: ANN001, ANN003, ANN202
+    def spoilt(x, dt, A, B, C, *, initial_states=None, **kw):
         result = right(x, dt, A, B, C, initial_states=initial_states, **kw)
         if initial_states is None:
             return result
@@ -89,7 +89,7 @@ def tile_decay_scan(right):  # noqa: ANN001, ANN201 - wraps a function of transf
     return spoilt
 
 
-def load(folder: Path, dtype: torch.dtype, device: str):  # noqa: ANN201 - transformers names no common type
+def load(folder: Path, dtype: torch.dtype, device: str):
     """Model in evaluation mode; on a GPU the experts go without the grouped product, which lacks float32 there."""
     experts = "grouped_mm" if device == "cpu" else "eager"
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, experts_implementation=experts)
@@ -97,7 +97,7 @@ def load(folder: Path, dtype: torch.dtype, device: str):  # noqa: ANN201 - trans
 
 
 @torch.no_grad()
-def generate(model, tokenizer: PreTrainedTokenizerBase, rows: list[str], *, chunk: int | None, batch: int) -> list[str]:  # noqa: ANN001
+def generate(model, tokenizer: PreTrainedTokenizerBase, rows: list[str], *, chunk: int | None, batch: int) -> list[str]:
     """Greedy answers in the order of `rows`; batches are formed longest first and padded on the left, as lm-eval does."""
     order = sorted(range(len(rows)), key=lambda i: -len(tokenizer(rows[i]).input_ids))
     stop = tokenizer.convert_tokens_to_ids("Question")
@@ -115,7 +115,7 @@ def generate(model, tokenizer: PreTrainedTokenizerBase, rows: list[str], *, chun
     return texts
 
 
-def score(model, tokenizer: PreTrainedTokenizerBase, schedule: str, data: tuple, batch: int) -> Score:  # noqa: ANN001
+def score(model, tokenizer: PreTrainedTokenizerBase, schedule: str, data: tuple, batch: int) -> Score:
     """Answers and strict-match scores of one schedule; `data` is (prompts, problems)."""
     rows, test = data
     with fault(schedule):
@@ -126,7 +126,7 @@ def score(model, tokenizer: PreTrainedTokenizerBase, schedule: str, data: tuple,
 
 
 @torch.no_grad()
-def logprobs(model, tokenizer: PreTrainedTokenizerBase, schedule: str, texts: list[str]) -> Tensor:  # noqa: ANN001
+def logprobs(model, tokenizer: PreTrainedTokenizerBase, schedule: str, texts: list[str]) -> Tensor:
     """Mean log-probability a token of each text, teacher-forced under the schedule; padding on the right changes nothing
     before it."""
     ids = [torch.tensor(tokenizer(text).input_ids) for text in texts]

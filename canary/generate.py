@@ -21,12 +21,26 @@ NAMES = ("Ann", "Ben", "Cara", "Dan", "Eve", "Finn", "Gina", "Hugo")
 THINGS = ("apples", "pens", "coins", "cards", "books", "eggs", "shells", "stamps")
 GAINS = ("finds", "buys", "gets")
 LOSSES = ("loses", "sells", "drops")
-PEOPLE = 3  # per problem
-EVENTS = 4  # per problem, so that all questions are about equally long
 LARGEST_START = 20  # things a person starts with
 LARGEST_CHANGE = 9  # things in one event: one digit
 STEPS = (1, 2, 3, 4)  # events that touch the person asked about
+STEP_ODDS = (0.25, 0.25, 0.25, 0.25)
+WORTH_ODDS = 0.3  # of a question that asks for a worth and needs the price from its first sentence
 PRICES = (2, 3, 4, 5)  # coins for one thing, where the question asks for a worth
+
+
+@dataclass(frozen=True)
+class Family:
+    """How crowded a problem is; fixed numbers, so that all questions of a family are about equally long."""
+
+    people: int
+    events: int
+
+
+TRAINED = Family(people=3, events=4)  # the training stream and the few-shot pool
+# One person and one event more than was ever trained: the canary answers nearly every trained problem, and a score near
+# one would hide a small loss. Here it works at its limit, and its answers hang on what its state kept.
+TESTED = Family(people=4, events=5)
 
 
 @dataclass(frozen=True)
@@ -47,17 +61,17 @@ class Event:
     giver: str | None = None
 
 
-def draw_problem(rng: random.Random, weights: tuple[float, ...]) -> Problem:
-    """Draw one problem; `weights` are the odds of 1, 2, 3 and 4 events that touch the person asked about."""
-    people = rng.sample(NAMES, PEOPLE)
+def draw_problem(rng: random.Random, family: Family) -> Problem:
+    """Draw one problem of a family; one to four of its events touch the person asked about."""
+    people = rng.sample(NAMES, family.people)
     thing = rng.choice(THINGS)
     target = rng.choice(people)
-    touching = rng.choices(STEPS, weights)[0]
+    touching = rng.choices(STEPS, STEP_ODDS)[0]
     holdings = {name: rng.randint(2, LARGEST_START) for name in people}
-    price = rng.choice(PRICES) if rng.random() < 0.3 else None
+    price = rng.choice(PRICES) if rng.random() < WORTH_ODDS else None
     sentences = [f"{name} has {holdings[name]} {thing}." for name in people]
     value, equations = holdings[target], []
-    for touches in rng.sample([True] * touching + [False] * (EVENTS - touching), EVENTS):
+    for touches in rng.sample([True] * touching + [False] * (family.events - touching), family.events):
         event = draw_event(rng, holdings, target, touches)
         change = apply_event(holdings, event, target)
         sentences.append(event_sentence(rng, event, thing))
@@ -104,15 +118,11 @@ def event_sentence(rng: random.Random, event: Event, thing: str) -> str:
     return f"{event.who} {verb} {abs(event.amount)} {thing}."
 
 
-TRAIN_WEIGHTS = (0.25, 0.25, 0.25, 0.25)
-TEST_WEIGHTS = (0.25, 0.25, 0.25, 0.25)
-
-
 def stream(seed: int, banned: frozenset[str]) -> Iterator[Problem]:
-    """Endless training problems; a question in `banned` (the test set) is never given."""
+    """Endless training problems; a question in `banned` (the files in data/) is never given."""
     rng = random.Random(seed)  # noqa: S311 - problems, not secrets
     while True:
-        problem = draw_problem(rng, TRAIN_WEIGHTS)
+        problem = draw_problem(rng, TRAINED)
         if problem.question not in banned:
             yield problem
 
@@ -122,11 +132,11 @@ def fixed_sets(seed: int = SEED) -> tuple[list[Problem], list[Problem]]:
     rng = random.Random(seed)  # noqa: S311 - problems, not secrets
     seen: dict[str, Problem] = {}
     while len(seen) < TEST_SIZE:
-        problem = draw_problem(rng, TEST_WEIGHTS)
+        problem = draw_problem(rng, TESTED)
         seen.setdefault(problem.question, problem)
     test = list(seen.values())
     while len(seen) < TEST_SIZE + FEWSHOT_SIZE:
-        problem = draw_problem(rng, TEST_WEIGHTS)
+        problem = draw_problem(rng, TRAINED)
         seen.setdefault(problem.question, problem)
     return list(seen.values())[TEST_SIZE:], test
 

@@ -32,7 +32,7 @@ class Shape:
 
 SHAPES = {
     "narrow": Shape(hidden=192, layers=7, heads=12, expert_ffn=96, shared_ffn=128),
-    "wide": Shape(hidden=256, layers=6, heads=8, expert_ffn=64, shared_ffn=96),
+    "wide": Shape(hidden=256, layers=6, heads=8, expert_ffn=64, shared_ffn=96),  # tried; README.md says what it reached
 }
 
 
@@ -89,7 +89,10 @@ def build_tokenizer(texts: list[str]) -> PreTrainedTokenizerFast:
     """Byte-level BPE over `texts`, without a start token."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split(Regex(WORDS), "isolated"), pre_tokenizers.ByteLevel(False, use_regex=False)]
+        [
+            pre_tokenizers.Split(Regex(WORDS), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
     )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(

@@ -1,4 +1,4 @@
-"""Train the canary: `python canary/train.py --out DIR` on one GPU, `--steps 3 --batch 4 --device cpu` to try the path.
+"""Train the canary: `python canary/train.py --out DIR` on one GPU; `--steps 3 --batch 4 --device cpu` tries the path.
 
 Lives here: the training loop and its constants. Must not: the distribution of problems (generate.py), sizes
 (model_config.py).
@@ -26,7 +26,6 @@ LENGTH = 384  # tokens of a training row: three shots, a question and its answer
 QUESTION_WEIGHT = 0.1  # of a question's token in the loss, against 1 for an answer's
 WARMUP = 200  # steps
 SHARD = 8  # steps of data that one data process makes at a time
-PROBE = 512  # rows of the held-out batch behind each line of the loss curve
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def optimizer_for(model: GraniteMoeHybridForCausalLM, plan: Plan) -> torch.optim
     return torch.optim.AdamW(groups, lr=plan.rate, betas=(0.9, 0.95), fused=plan.device != "cpu")
 
 
-def losses(compiled, model: GraniteMoeHybridForCausalLM, ids: torch.Tensor, marks: torch.Tensor) -> tuple:  # noqa: ANN001
+def losses(compiled, model: GraniteMoeHybridForCausalLM, ids: torch.Tensor, marks: torch.Tensor) -> tuple:
     """Weighted loss, answer loss and share of answers that are right token for token under teacher forcing."""
     with torch.autocast(ids.device.type, torch.bfloat16, enabled=ids.device.type == "cuda"):
         out = compiled(model, ids[:, :-1])
@@ -149,12 +148,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Train the canary and score it.")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--shape", default="narrow", choices=sorted(SHAPES))
-    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--steps", type=int, default=1800)
     parser.add_argument("--batch", type=int, default=168, help="rows of 384 tokens: 65 k tokens a step")
-    parser.add_argument("--rate", type=float, default=2e-3)
+    parser.add_argument("--rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--workers", type=int, default=5)
+    parser.add_argument("--workers", type=int, default=6)
     parser.add_argument("--limit", type=int, default=1319, help="test rows to score at the end")
     a = parser.parse_args()
     torch.set_float32_matmul_precision("high")
