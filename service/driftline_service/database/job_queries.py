@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from driftline.contracts.words import JobState, RunState
-from sqlalchemy import func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import func, select, tuple_, update
+from sqlalchemy.orm import Session, aliased
 
 from driftline_service.database.tables import Attempt, Job, OutboxMessage, Run
 
@@ -87,6 +87,22 @@ def baseline_of(session: Session, job: Job, environment_id: str) -> Baseline | N
     )
     row = session.execute(query).one_or_none()
     return None if row is None else Baseline(*row)
+
+
+def is_measured_by_an_earlier_run(session: Session, job: Job) -> bool:
+    """Whether an earlier run is about to do this very work: then it will be a baseline soon. Later runs never count, so
+    that no two wait for each other."""
+    run, earlier = session.get_one(Run, job.run_id), aliased(Run)
+    query = (
+        select(Job.id)
+        .join(earlier, earlier.id == Job.run_id)
+        .where(earlier.repository_id == run.repository_id, earlier.layout == run.layout)
+        .where(tuple_(earlier.created_at, earlier.id) < (run.created_at, run.id))
+        .where(Job.commit_sha == job.commit_sha, Job.kernel_path == job.kernel_path, Job.kind == job.kind)
+        .where(Job.lane_hash.is_not_distinct_from(job.lane_hash), Job.state.in_(UNFINISHED))
+        .limit(1)
+    )
+    return session.execute(query).first() is not None
 
 
 def runs_of_jobs(session: Session, job_ids: Iterable[UUID]) -> dict[UUID, UUID]:

@@ -36,11 +36,11 @@ def _moved(session: Session, run: Run, jobs: Any, now: datetime) -> bool:
     if following is RunState.JUDGING and baselines.revise(session, run, jobs):
         return True  # with a job more: look again
     if following is None:
-        dispatch(session, planner.in_phase(run.state, jobs), now)
+        dispatch(session, baselines.not_awaited(session, run, planner.in_phase(run.state, jobs)), now)
         return False
     started = {"started_at": now} if run.state is RunState.QUEUED else {}
     if run_queries.move_run(session, run.id, expected=(run.state,), state=following, **started):
-        record(session, run.id, f"run_{following.value}")
+        record(session, run.id, f"run_{following.value}", f"the run is {following.value}")
     return True
 
 

@@ -21,8 +21,7 @@ def reuse(session: Session, run: Run, jobs: Iterable[Job], now: datetime) -> Non
     guess.
     """
     for job in jobs:
-        fresh = job.arm is Arm.BASE and job.generation == 0 and job.state is JobState.QUEUED
-        if not fresh or run.measure_noise or job_queries.sendings_of(session, job.id).sent:
+        if not _may_be_reused(session, run, job):
             continue
         environment = worker_queries.latest_environment(session, _gpu_type(session, job))
         baseline = None if environment is None else job_queries.baseline_of(session, job, environment)
@@ -31,6 +30,21 @@ def reuse(session: Session, run: Run, jobs: Iterable[Job], now: datetime) -> Non
         values = {"adopted_attempt_id": baseline.attempt_id, "reused_from_job_id": baseline.job_id, "finished_at": now}
         if job_queries.move_job(session, job.id, expected=(JobState.QUEUED,), state=JobState.SUCCEEDED, **values):
             record(session, run.id, "job_reused", f"{title(job)}: from run {baseline.run_id}", job_id=job.id)
+
+
+def not_awaited(session: Session, run: Run, jobs: Iterable[Job]) -> list[Job]:
+    """These jobs less those whose work an earlier run is doing already; they get it when that run has it."""
+    return [
+        job
+        for job in jobs
+        if not (_may_be_reused(session, run, job) and job_queries.is_measured_by_an_earlier_run(session, job))
+    ]
+
+
+def _may_be_reused(session: Session, run: Run, job: Job) -> bool:
+    """A base job of which nothing was sent yet, in a run that does not measure noise."""
+    fresh = job.arm is Arm.BASE and job.generation == 0 and job.state is JobState.QUEUED
+    return fresh and not run.measure_noise and not job_queries.sendings_of(session, job.id).sent
 
 
 def revise(session: Session, run: Run, jobs: Sequence[Job]) -> bool:

@@ -39,7 +39,7 @@ def adopt(session: Session, attempt: Attempt, now: datetime) -> bool:
     if not job_queries.move_job(session, attempt.job_id, expected=expected, state=JobState.SUCCEEDED, **values):
         raise RuntimeError(f"job {attempt.job_id} was not running although its attempt {attempt.id} was")
     job = session.get_one(Job, attempt.job_id)
-    record(session, job.run_id, "job_succeeded", title(job), job_id=job.id)
+    record(session, job.run_id, "job_succeeded", f"{title(job)}: succeeded", job_id=job.id)
     return True
 
 

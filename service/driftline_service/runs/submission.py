@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from driftline_service.database import run_queries
 from driftline_service.database.event_queries import record
-from driftline_service.database.tables import Job, OutboxMessage, RunLane
-from driftline_service.runs import planner
+from driftline_service.database.tables import Job, OutboxMessage, Run, RunLane
+from driftline_service.runs import baselines, planner
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,8 @@ def submit(session: Session, new: NewRun) -> UUID:
     jobs = [_job_row(run_id, planned, new) for planned in planner.planned_jobs(lanes)]
     session.add_all(jobs)
     session.flush()  # the jobs' ids
-    session.add_all(OutboxMessage(job_id=job.id) for job in planner.in_phase(RunState.QUEUED, jobs))
+    first = baselines.not_awaited(session, session.get_one(Run, run_id), planner.in_phase(RunState.QUEUED, jobs))
+    session.add_all(OutboxMessage(job_id=job.id) for job in first)
     record(session, run_id, "run_submitted", f"{new.head.sha} against {new.base.sha} on {len(lanes)} lanes")
     session.flush()
     return run_id

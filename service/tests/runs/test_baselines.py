@@ -3,6 +3,7 @@
 from driftline.contracts.words import Arm, JobKind, JobState, RunState
 from driftline_service.database.job_queries import jobs_of
 from driftline_service.judging import load_evidence
+from driftline_service.runs.cancellation import cancel
 from driftline_service.runs.submission import Commit
 
 
@@ -30,6 +31,25 @@ def test_a_second_run_on_the_same_base_reuses_it(world):
     assert lane.base.reused_from == first
     assert len(lane.base.samples) == 3
     assert lane.head.reused_from is None
+
+
+def test_a_base_that_an_earlier_run_is_measuring_is_waited_for(world):
+    first = world.submit()
+    second = world.submit(head=another_head())
+    assert world.run_until_done(second).state is RunState.DONE
+    assert world.run_until_done(first).state is RunState.DONE
+    for kind in JobKind:
+        (reused,), (fresh,) = base_jobs(world, second, kind), base_jobs(world, first, kind)
+        assert reused.reused_from_job_id == fresh.id
+
+
+def test_a_base_is_measured_after_all_when_the_earlier_run_gives_up(world):
+    first = world.submit()
+    second = world.submit(head=another_head())
+    with world.sessions.begin() as session:
+        cancel(session, first, "not needed any more")
+    assert world.run_until_done(second).state is RunState.DONE
+    assert base_jobs(world, second)[0].reused_from_job_id is None
 
 
 def test_a_head_becomes_a_baseline_when_it_is_merged(world):
