@@ -18,7 +18,8 @@ def mean_interval(
     """Interval of the mean of `values` (shape (questions,), any unit) at confidence `level`.
 
     Bias-corrected and accelerated, since few questions carry most of a drop and the mean's distribution is skewed.
-    Source: Efron 1987 (J. Am. Stat. Assoc. 82, 171). Values that are all the same have no spread: both ends are that value.
+    Source: Efron 1987 (J. Am. Stat. Assoc. 82, 171). Values that are all the same have no spread: both ends are that
+    value.
 
     Raises:
         ValueError: if there are no values.

@@ -1,7 +1,5 @@
 """McNemar's exact test of two paired 0/1 outcomes."""
 
-from math import comb
-
 
 def exact_p(lost: int, gained: int) -> float:
     """Two-sided p of `lost` against `gained` discordant pairs, each direction as likely as the other under the null.
@@ -15,5 +13,8 @@ def exact_p(lost: int, gained: int) -> float:
     if lost < 0 or gained < 0:
         raise ValueError(f"counts of pairs cannot be negative: lost {lost}, gained {gained}")
     discordant = lost + gained
-    tail = sum(comb(discordant, k) for k in range(min(lost, gained) + 1))
-    return min(1.0, 2 * tail / 2**discordant)
+    tail = ways = 1
+    for k in range(min(lost, gained)):
+        ways = ways * (discordant - k) // (k + 1)
+        tail += ways
+    return min(1.0, 2 * tail / (1 << discordant))

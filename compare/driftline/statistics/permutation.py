@@ -21,8 +21,8 @@ TIE = 1e-12
 def sign_flip_p(differences: NDArray[np.float64], *, draws: int = DRAWS, seed: int = SEED) -> float:
     """Two-sided p of the mean of `differences` (shape (questions,)) under symmetry about 0; 1 if none differs.
 
-    Source: Fisher 1935 (The Design of Experiments, section 21); drawn signs count the observed ones as one draw, so that
-    p is never 0 and the test is valid, Phipson and Smyth 2010 (Stat. Appl. Genet. Mol. Biol. 9, 39).
+    Source: Fisher 1935 (The Design of Experiments, section 21); the observed signs count as one of the drawn ones, so
+    that p is never 0 and the test is valid, Phipson and Smyth 2010 (Stat. Appl. Genet. Mol. Biol. 9, 39).
     """
     moved = differences[differences != 0]
     if moved.size == 0:
@@ -41,4 +41,5 @@ def sign_flip_p(differences: NDArray[np.float64], *, draws: int = DRAWS, seed: i
 
 def _sums(signs: NDArray[np.integer], moved: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sums with sign + where `signs` is 1 and − where it is 0."""
-    return 2 * (signs.astype(np.float64) @ moved) - moved.sum()
+    sums: NDArray[np.float64] = 2 * (signs.astype(np.float64) @ moved) - moved.sum()
+    return sums

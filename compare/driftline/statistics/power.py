@@ -1,4 +1,4 @@
-"""What a comparison could have seen: the smallest drop with a stated power, and the questions that would settle a doubt."""
+"""What a comparison could have seen: the smallest drop with a stated power, and the questions that settle a doubt."""
 
 from functools import lru_cache
 from math import ceil, sqrt
@@ -10,15 +10,18 @@ from numpy.typing import NDArray
 
 POWER = 0.8
 
+RESOLUTION = 1e-6
+"""Nats a token. Below it stored log-probabilities cannot tell: a float32 of some 8 nats is rounded by up to 5e-7."""
+
 
 @lru_cache(maxsize=1024)
 def smallest_visible_drop(lost: int, gained: int, n: int, *, alpha: float) -> float | None:
-    """The drop of a score that the exact two-sided McNemar test at `alpha` finds with 80 % power; None if there is none.
+    """The drop of a score that the exact two-sided McNemar test at `alpha` finds with 80 % power; None if none is.
 
     The discordant share is the observed one, but at least the drop itself, since a drop of d makes a share d of the
-    questions discordant. So with no discordant pair the answer is the drop of pure losses that would have been seen, never
-    0. Source of the exact power: Duffy 1984 (Biometrics 40, 1005): the binomial number of discordant pairs, and given it
-    the binomial number of losses.
+    questions discordant. So with no discordant pair the answer is the drop of pure losses that would have been seen,
+    never 0. Source of the exact power: Duffy 1984 (Biometrics 40, 1005): the number of discordant pairs is binomial,
+    and so is, given it, the number of losses.
 
     Raises:
         ValueError: if the counts do not fit `n`.
@@ -63,21 +66,22 @@ def _losses_needed(n: int, alpha: float) -> NDArray[np.int64]:
 
 
 class Spread(NamedTuple):
-    """Paired differences in short: how many, and their standard deviation."""
+    """Paired differences in short: their standard deviation, and how many there are."""
 
-    n: int
     deviation: float
+    n: int
 
 
 def smallest_visible_mean(spread: Spread, *, alpha: float) -> float | None:
-    """The mean difference that a two-sided test at `alpha` finds with 80 % power; None with fewer than two questions.
+    """The mean log-probability difference that a two-sided test at `alpha` finds with 80 % power, in nats a token.
 
-    Source: the normal approximation, (z_{1−α/2} + z_{0.8}) · standard error.
+    None with fewer than two questions. Differences that are all the same count as spread by the resolution, so the
+    answer is never 0. Source: the normal approximation, (z_{1−α/2} + z_{0.8}) · standard error.
     """
     if spread.n < 2:
         return None
     normal = NormalDist()
-    return (normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(POWER)) * spread.deviation / sqrt(spread.n)
+    return (normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(POWER)) * max(spread.deviation, RESOLUTION) / sqrt(spread.n)
 
 
 def questions_for_equivalence(variance: float, margin: float) -> int:

@@ -1,0 +1,22 @@
+"""Importing the statistics loads no SciPy; using all of them never loads scipy.stats, which takes a second."""
+
+import subprocess
+import sys
+
+CODE = """
+import sys
+import numpy as np
+from driftline.statistics import bootstrap, equivalence, holm, mcnemar, permutation, power, tango
+print(any(name.startswith("scipy") for name in sys.modules))
+tango.score_interval(3, 1, 50, level=0.9)
+power.smallest_visible_drop(3, 1, 50, alpha=0.05)
+power.smallest_visible_mean(power.Spread(0.1, 50), alpha=0.05)
+bootstrap.mean_interval(np.arange(9.0), level=0.9)
+permutation.sign_flip_p(np.arange(9.0))
+print("scipy.stats" in sys.modules)
+"""
+
+
+def test_scipy_comes_late_and_its_stats_never() -> None:
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]

@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+from driftline.statistics.mcnemar import exact_p
+
+
+@pytest.mark.parametrize(
+    ("lost", "gained", "p"),
+    [(60, 40, 0.0569), (70, 40, 0.00545), (45, 30, 0.1053), (10, 0, 0.00195), (6, 0, 0.0313), (5, 0, 0.0625), (90, 60, 0.0176)],
+)  # fmt: skip
+def test_known_values(lost: int, gained: int, p: float) -> None:
+    assert exact_p(lost, gained) == pytest.approx(p, rel=0.005)
+
+
+def test_no_discordant_pair_and_balance_are_no_evidence() -> None:
+    assert exact_p(0, 0) == 1
+    assert exact_p(7, 7) == 1
+
+
+def test_direction_does_not_matter() -> None:
+    assert exact_p(31, 12) == exact_p(12, 31)
+
+
+def test_many_pairs_do_not_overflow() -> None:
+    assert 0 < exact_p(9000, 8500) < 0.001
+
+
+def test_negative_count_is_refused() -> None:
+    with pytest.raises(ValueError, match="lost -1"):
+        exact_p(-1, 3)
+
+
+def test_false_alarms_stay_below_the_level() -> None:
+    rng = np.random.default_rng(1)
+    lost = rng.binomial(40, 0.5, size=4000)
+    assert np.mean([exact_p(int(k), 40 - int(k)) <= 0.05 for k in lost]) <= 0.05
