@@ -5,7 +5,7 @@ import sys
 import threading
 
 import structlog
-from celery import signals  # type: ignore[import-untyped]
+from celery import signals
 from driftline.contracts.worker_api import WorkerFacts
 from pydantic import ValidationError
 

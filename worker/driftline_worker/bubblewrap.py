@@ -13,6 +13,9 @@ SETTINGS = (
 )  # fmt: skip
 """No secrets, no host names, no certificates: there is nobody to talk to."""
 
+PROCESSORS = ("/sys/devices/system/cpu", "/sys/devices/system/node")
+"""What numerical libraries read to count and describe processors: a measurement must not depend on the sandbox."""
+
 NAMESPACES = (
     "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
     "--uid", "1000", "--gid", "1000", "--hostname", "sandbox", "--cap-drop", "ALL", "--new-session",
@@ -59,6 +62,6 @@ def _system() -> list[str]:
             words += ["--symlink", str(path.readlink()), place]
         elif path.exists():
             words += ["--ro-bind", place, place]
-    for place in SETTINGS:
+    for place in (*SETTINGS, *PROCESSORS):
         words += ["--ro-bind-try", place, place]
     return words

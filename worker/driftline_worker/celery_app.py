@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import structlog
-from celery import Celery  # type: ignore[import-untyped]
+from celery import Celery
 from driftline.contracts.worker_api import WORKER_TASK
 
 from driftline_worker import mailbox

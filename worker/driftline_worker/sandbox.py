@@ -81,9 +81,10 @@ class Sandbox:
         if self.program is None:
             return []
         scratch = child.scratch
+        driver = [Path("/sys")] if child.gpu else []  # where NVIDIA's driver is asked for its devices
         return bubblewrap.arguments(
             self.program,
-            readable=[*self.environment.folders, CHILDREN, child.file.parent, scratch.given, *child.readable],
+            readable=[*self.environment.folders, CHILDREN, child.file.parent, scratch.given, *child.readable, *driver],
             writable={TMP: scratch.temporary, SHARED_MEMORY: scratch.shared_memory, scratch.own: scratch.own},
             folder=scratch.working, devices=[Path(device) for device in DEVICES] if child.gpu else [],
         )  # fmt: skip

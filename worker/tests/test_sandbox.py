@@ -90,6 +90,16 @@ def test_the_child_runs_in_namespaces_of_its_own(run_code: RunCode) -> None:
     assert all(found[kind] != here[kind] for kind in here)
 
 
+@walled
+def test_the_child_sees_the_processor_as_it_is(run_code: RunCode) -> None:
+    """What torch reads to choose its code: a measurement must not depend on the sandbox."""
+    possible = Path("/sys/devices/system/cpu/possible").read_text().strip()
+    told = run_code("""
+        hello(); case("cpu " + open("/sys/devices/system/cpu/possible").read().strip()); send("result", lines=1)
+    """)
+    assert names(told) == [f"cpu {possible}"]
+
+
 def test_a_file_larger_than_allowed_cannot_be_written(run_code: RunCode) -> None:
     told = run_code("""
         hello()

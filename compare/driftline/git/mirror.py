@@ -202,12 +202,15 @@ class Mirror:
         )
 
     def _fetch_or_unknown(self, sha: str, spec: str) -> None:
+        """Ask for the commit itself; a server that gives only what branches name is asked for all of them."""
         try:
             self._fetch(spec)
         except GitError as error:
-            if error.reason == "git_failed":
+            if error.reason != "git_failed":
+                raise
+            self._fetch(*REFSPECS)
+            if not self._has(sha):
                 raise self._unknown(sha) from error
-            raise
 
     def _ask_remote(self, *arguments: str, seconds: float) -> Answer:
         answer = self.git.ask(*arguments, seconds=seconds)
