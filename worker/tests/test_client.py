@@ -57,9 +57,7 @@ def test_a_lease_that_is_over_is_no_error(client: Make, service: Any, service_ur
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
-def test_what_is_not_understood_is_not_sent_again(
-    client: Make, service: Any, service_url: str, status: int
-) -> None:
+def test_what_is_not_understood_is_not_sent_again(client: Make, service: Any, service_url: str, status: int) -> None:
     service.answers["lines"] = [status]
     with pytest.raises(Refused, match=str(status)):
         client(service_url).lines(uuid4(), "t", LineBatch(sequence=0, lines=[]))
