@@ -139,7 +139,17 @@ class Failure(Contract):
 
 
 Line = Annotated[
-    Hello | Progress | Environment | Sample | TeacherForced | Scores | Case | CheckSummary | KernelBuild | Result | Failure,
+    Hello
+    | Progress
+    | Environment
+    | Sample
+    | TeacherForced
+    | Scores
+    | Case
+    | CheckSummary
+    | KernelBuild
+    | Result
+    | Failure,
     Field(discriminator="type"),
 ]
 LINE: TypeAdapter[Line] = TypeAdapter(Line)

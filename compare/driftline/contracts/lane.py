@@ -40,5 +40,7 @@ class Lane(Contract):
     task: TaskSource
     questions: int = Field(ge=1, description="How many questions of the fixed order are asked")
     engine_arguments: dict[str, Argument] = Field(default_factory=dict)
-    environment: dict[str, str] = Field(default_factory=dict, description="Environment variables, allow-listed keys only")
+    environment: dict[str, str] = Field(
+        default_factory=dict, description="Environment variables, allow-listed keys only"
+    )
     gpu_type: str | None = Field(None, description="None is a CPU")

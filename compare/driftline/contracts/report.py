@@ -95,7 +95,9 @@ class Divergence(Contract):
     moved_questions: int = Field(description="questions with any teacher-forced token moved by more than 1e-3 nats")
     largest_move: float
     text_diverged: int
-    first_divergent_token: int | None = Field(None, description="median index of the first teacher-forced token that moved")
+    first_divergent_token: int | None = Field(
+        None, description="median index of the first teacher-forced token that moved"
+    )
 
 
 class NoiseFloor(Contract):

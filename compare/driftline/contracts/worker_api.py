@@ -13,7 +13,17 @@ from uuid import UUID
 from pydantic import Field
 
 from driftline.contracts.base import Contract, Message, Name
-from driftline.contracts.channel import Case, CheckSummary, Environment, KernelBuild, Progress, ReasonCode, Sample, Scores, TeacherForced
+from driftline.contracts.channel import (
+    Case,
+    CheckSummary,
+    Environment,
+    KernelBuild,
+    Progress,
+    ReasonCode,
+    Sample,
+    Scores,
+    TeacherForced,
+)
 from driftline.contracts.jobs import JobSpec
 from driftline.contracts.words import FailureKind
 
@@ -29,7 +39,9 @@ class WorkerFacts(Contract):
     name: Name
     host: str
     gpu_type: str | None = None
-    environment_id: str = Field(description="hash of the locked eval environment; baselines are reused only under the same")
+    environment_id: str = Field(
+        description="hash of the locked eval environment; baselines are reused only under the same"
+    )
     sandbox: Literal["bubblewrap", "plain"]
 
 

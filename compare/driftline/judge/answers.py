@@ -11,6 +11,10 @@ from driftline.scoring import FILTERS, Scored, score
 
 FLOAT = np.dtype("<f4")
 
+FLOOR_NATS = -100.0
+"""Stands for a log-probability that is not finite. A kernel that gives NaN is worse than any finite loss, so its question
+must count as lost and not drop out; float32 gives no finite log-probability as low."""
+
 
 @dataclass(frozen=True)
 class Answers:
@@ -37,11 +41,14 @@ class Answers:
 
 
 def logprobs(sample: SampleEvidence) -> NDArray[np.float64] | None:
-    """A sample's teacher-forced log-probabilities in nats, or None if they are missing or cannot be read."""
+    """A sample's teacher-forced log-probabilities in nats (shape (tokens,), all finite); None if it has none.
+
+    What is not finite counts as the floor.
+    """
     if not sample.logprobs or len(sample.logprobs) % FLOAT.itemsize:
         return None
     values = np.frombuffer(sample.logprobs, FLOAT).astype(np.float64)
-    return values if np.isfinite(values).all() else None
+    return np.where(np.isfinite(values), values, FLOOR_NATS)
 
 
 __all__ = ["FILTERS", "Answers", "logprobs"]

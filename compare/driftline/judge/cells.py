@@ -23,6 +23,9 @@ ALPHA: Final = 0.05
 LEVEL: Final = 0.90
 """Two one-sided tests at 5 %, not adjusted over cells."""
 
+Z_ONE_SIDED: Final = 1.6448536269514722
+"""The normal quantile of 95 %."""
+
 LOGPROB_MARGIN: Final = 0.002
 """Nats a token; planted kernel bugs moved it by 0.015 to 0.026 (docs/statistics.md)."""
 
@@ -119,6 +122,13 @@ def _verdict(cell: Cell, p_adjusted: float) -> Verdict:
 
 
 def questions_to_settle(cell: Cell) -> int | None:
-    """How many questions would put the interval inside the margin if the difference stays; None if none would."""
+    """How many questions would put the interval inside the margin if the difference stays; None if none would.
+
+    Without any discordant pair Tango's interval ends at z² / (n + z²), which is inside the margin from there on.
+    """
     room = cell.margin - abs(cell.head - cell.base)
-    return questions_for_equivalence(cell.deviation**2, room) if room > 0 and cell.deviation > 0 else None
+    if room <= 0:
+        return None
+    if cell.deviation == 0:
+        return math.ceil(Z_ONE_SIDED**2 * (1 - room) / room)
+    return questions_for_equivalence(cell.deviation**2, room)

@@ -31,14 +31,13 @@ def _add_arm(digest: "hashlib._Hash", arm: ArmEvidence) -> None:
         digest.update(repr(arm).encode())
         return
     digest.update(json.dumps([arm.must_match, arm.recorded, arm.expected_doc_ids], sort_keys=True).encode())
+    # Sorted, since JSON columns keep no order of keys: the same scores must give the same digest.
+    scores = arm.scores.model_dump(mode="json") if arm.scores else None
+    digest.update(json.dumps(scores, sort_keys=True).encode())
     for sample in sorted(arm.samples, key=lambda each: each.doc_id):
         text = [
-            sample.doc_id,
-            sample.prompt_hash,
-            sample.target_hash,
-            sample.target,
-            sample.response,
-            sample.finish_reason,
-        ]
+            sample.doc_id, sample.rank, sample.doc_hash, sample.prompt_hash, sample.target_hash, sample.target,
+            sample.response, sample.finish_reason, sample.left_truncated,
+        ]  # fmt: skip
         digest.update(json.dumps(text).encode())
         digest.update(sample.logprobs or b"-")

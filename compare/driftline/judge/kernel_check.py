@@ -1,5 +1,6 @@
 """The first of a run's two results: do head's kernels compute what they must, and base's as well (design 6)."""
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,27 +42,39 @@ def judge_kernels(evidence: RunEvidence) -> KernelJudgement:
 def _judge(base: CheckArm, head: CheckEvidence) -> KernelJudgement:
     failing = {_key(case) for case in head.cases if _fails(case)}
     known = {_key(case) for case in base.cases if _fails(case)} if isinstance(base, CheckEvidence) else set()
+    if head.summary is None or not any(case.kind is CaseKind.CONTRACT for case in head.cases):
+        reason = "no case of the contract was checked on head"
+        return KernelJudgement(_view(KernelCheckResult.NOT_JUDGED, reason, base, head), new_failures=False)
     lost = _lost_backends(base, head)
     if lost:
         reason = f"head no longer offers the backend {', '.join(lost)}"
         return KernelJudgement(_view(KernelCheckResult.FAILED, reason, base, head), new_failures=True)
+    if failing and not isinstance(base, CheckEvidence):
+        reason = f"{_cases_fail(len(failing))} on head; {_why_missing(base)}"
+        return KernelJudgement(_view(KernelCheckResult.FAILED, reason, base, head), new_failures=False)
     if failing - known:
         count = len(failing - known)
-        reason = f"{count} {'case fails' if count == 1 else 'cases fail'} on head and not on base"
+        reason = f"{_cases_fail(count)} on head and not on base"
         return KernelJudgement(_view(KernelCheckResult.FAILED, reason, base, head), new_failures=True)
     if failing:
         reason = "every case that fails on head fails on base too"
         return KernelJudgement(_view(KernelCheckResult.FAILED, reason, base, head), new_failures=False)
     if not isinstance(base, CheckEvidence):
-        why = f"{base.message} ({base.reason})" if isinstance(base, ArmFailure) else "base is not checked yet"
-        return KernelJudgement(
-            _view(KernelCheckResult.NOT_JUDGED, f"head passes; base: {why}", base, head), new_failures=False
-        )
+        reason = f"head passes; {_why_missing(base)}"
+        return KernelJudgement(_view(KernelCheckResult.NOT_JUDGED, reason, base, head), new_failures=False)
     worse = [view for view in _cases(base, head) if _is_worse(view)]
     if worse:
         reason = f"{len(worse)} cases pass with an error more than {WORSE_RATIO:.0f} times base's"
         return KernelJudgement(_view(KernelCheckResult.WORSE_THAN_BASE, reason, base, head), new_failures=False)
     return KernelJudgement(_view(KernelCheckResult.PASSED, "", base, head), new_failures=False)
+
+
+def _cases_fail(count: int) -> str:
+    return f"{count} {'case fails' if count == 1 else 'cases fail'}"
+
+
+def _why_missing(base: ArmFailure | None) -> str:
+    return "base is not checked yet" if base is None else f"base could not be checked: {base.message} ({base.reason})"
 
 
 def _view(result: KernelCheckResult, reason: str, base: CheckArm, head: CheckEvidence | None) -> KernelCheckView:
@@ -85,9 +98,16 @@ def _case_view(base: Case | None, head: Case | None) -> CaseView:
         name=known.name, kind=known.kind, backend=known.backend, tolerance=known.tolerance,
         base_passed=base.passed if base else None, head_passed=head.passed if head else None,
         base_error=base_error, head_error=head_error,
-        ratio=head_error / base_error if head_error is not None and base_error else None,
+        ratio=_ratio(base_error, head_error),
         config=known.config, message=known.message,
     )  # fmt: skip
+
+
+def _ratio(base_error: float | None, head_error: float | None) -> float | None:
+    if head_error is None or not base_error:
+        return None
+    ratio = head_error / base_error
+    return ratio if math.isfinite(ratio) else None
 
 
 def _is_worse(view: CaseView) -> bool:

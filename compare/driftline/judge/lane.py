@@ -93,6 +93,11 @@ def _compared(
     differences = tuple(key_differences(*arms))
     blocking = [each.field for each in differences if each.blocks]
     refusals = [why for why in map(over_budget, seen) if why]
+    refusals += [
+        f"{arm}: lm-eval's own scores are missing, so nothing proves ours"
+        for arm, one in zip(Arm, arms, strict=True)
+        if one.scores is None
+    ]
     if blocking:
         more = f" and {len(blocking) - MOST_FIELDS} more" if len(blocking) > MOST_FIELDS else ""
         refusals.append(f"the arms differ in {', '.join(blocking[:MOST_FIELDS])}{more}")
