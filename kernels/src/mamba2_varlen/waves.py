@@ -81,7 +81,9 @@ def _rows_of(
     row_of_token = torch.empty(tokens, dtype=torch.int64)
     row_of_token[index[valid]] = valid.flatten().nonzero().squeeze(1)
     padded = None if bool(valid.all()) else valid.to(device)
-    return index.clamp(max=tokens - 1).flatten().to(device), padded, row_of_token.to(device)
+    # Rows past a sequence's end repeat its last token, so that a NaN elsewhere in the batch cannot reach it.
+    token_index = starts[:, None] + torch.minimum(offsets, used[:, None] - 1)
+    return token_index.flatten().to(device), padded, row_of_token.to(device)
 
 
 def _wave_bounds(counts: Tensor) -> tuple[int, ...]:

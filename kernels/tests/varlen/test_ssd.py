@@ -91,6 +91,15 @@ def test_packed_equals_alone(backend, scan_case, assert_close) -> None:
         start += length
 
 
+def test_a_nan_stays_in_its_own_sequence(backend, scan_case, assert_close) -> None:
+    case = scan_case((40, 20, 37))
+    clean = case.run("reference")
+    case.tensors[0][40:60] = torch.nan
+    actual = case.run(backend)
+    assert_close(torch.cat([actual.out[:40], actual.out[60:]]), torch.cat([clean.out[:40], clean.out[60:]]))
+    assert_close(actual.final_states[[0, 2]], clean.final_states[[0, 2]])
+
+
 @pytest.mark.parametrize("split", [1, 32, 45])
 def test_two_calls_with_carried_state_equal_one(backend, scan_case, assert_close, split) -> None:
     case = scan_case((77,))

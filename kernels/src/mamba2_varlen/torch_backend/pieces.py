@@ -15,7 +15,7 @@ class Pieces:
     """k pieces of `rows` rows: x (k, rows, H, P), dt and decay (k, H, rows), B and C (k, G, rows, N).
 
     decay is the running sum of A dt from the piece's start through each row, so never above 0. Rows past a sequence's
-    end have dt 0: they add nothing and decay nothing.
+    end have dt 0: they add nothing and decay nothing. skip is D as (H, 1) or (H, P).
     """
 
     x: Tensor
@@ -24,6 +24,7 @@ class Pieces:
     B: Tensor
     C: Tensor
     ordinal: Tensor
+    skip: Tensor | None
 
     @property
     def count(self) -> int:
@@ -45,7 +46,7 @@ class Pieces:
     def narrow(self, start: int, end: int) -> "Pieces":
         """The pieces from start to end."""
         fields = (self.x, self.dt, self.decay, self.B, self.C, self.ordinal)
-        return Pieces(*(field[start:end] for field in fields))
+        return Pieces(*(field[start:end] for field in fields), skip=self.skip)
 
     def grouped(self, per_head: Tensor) -> Tensor:
         """(k, rows, H, P) as (k, G, rows, H/G * P): a group's heads side by side, for one product with its B or C."""
@@ -77,4 +78,5 @@ def lay_out(arguments: SsdArguments, grid: WaveGrid) -> Pieces:
         B=by_piece(arguments.B).transpose(1, 2),
         C=by_piece(arguments.C).transpose(1, 2),
         ordinal=grid.ordinal,
+        skip=None if arguments.D is None else arguments.D.to(dtype).reshape(arguments.D.shape[0], -1),
     )

@@ -38,10 +38,8 @@ def ssd_prefill(arguments: SsdArguments) -> SsdResult:
     scratch = Scratch(pieces.x.dtype, pieces.x.device)
     for waves in _blocks(grid.wave_bounds, pieces.elements):
         block = pieces.narrow(waves[0], waves[-1])
-        entering = _pass_states(block, _added_states(block, scratch), carried, waves, kept)
+        entering = _pass_states(block, carried, scratch, waves, kept)
         _scan(block, entering, y[waves[0] : waves[-1]], scratch)
-        if arguments.D is not None:
-            _add_skip(y[waves[0] : waves[-1]], block.x, arguments.D)
     _finish(y, arguments, grid)
     final = carried
     if grid.rank_to_sequence is not None:
@@ -83,24 +81,15 @@ def _blocks(wave_bounds: tuple[int, ...], elements: int) -> Iterator[tuple[int, 
         yield tuple(run)
 
 
-def _added_states(block: Pieces, scratch: Scratch) -> tuple[Tensor, Tensor]:
-    """What each piece adds to the state (k, H, P, N), and an empty buffer of that shape for the states entering
-    pieces."""
-    weight = torch.exp((block.decay[:, :, -1:] - block.decay).clamp_(max=0.0)).mul_(block.dt)
-    weighted = torch.mul(block.x, weight.transpose(1, 2).unsqueeze(-1), out=scratch.view("rows", *block.x.shape))
-    per_group = block.grouped(weighted).transpose(-1, -2)
-    size = block.B.shape[-1]
-    added = torch.matmul(per_group, block.B, out=scratch.view("added", *per_group.shape[:3], size))
-    shape = (block.count, block.x.shape[2], block.x.shape[3], size)
-    return added.view(shape), scratch.view("entering", *shape)
-
-
 def _pass_states(
-    block: Pieces, buffers: tuple[Tensor, Tensor], carried: Tensor, waves: tuple[int, ...], kept: Tensor | None
+    block: Pieces, carried: Tensor, scratch: Scratch, waves: tuple[int, ...], kept: Tensor | None
 ) -> Tensor:
     """Advance `carried` (b, H, P, N) over the block's waves; returns the state entering each piece (k, H, P, N)."""
-    added, entering = buffers
+    weight = torch.exp((block.decay[:, :, -1:] - block.decay).clamp_(max=0.0)).mul_(block.dt)
+    weighted = torch.mul(block.x, weight.transpose(1, 2).unsqueeze(-1), out=scratch.view("rows", *block.x.shape))
+    added = block.grouped(weighted).transpose(-1, -2)
     total = torch.exp(block.decay[:, :, -1]).unsqueeze(-1).unsqueeze(-1)
+    entering = scratch.view("entering", block.count, *carried.shape[1:])
     bounds = [bound - waves[0] for bound in waves]
     entering[: bounds[1]] = carried[: bounds[1]]
     for start, end, after in zip(bounds[:-1], bounds[1:], [*bounds[2:], bounds[-1]], strict=True):
@@ -108,7 +97,11 @@ def _pass_states(
         going, width = after - end, end - start
         parts = ((entering[end:after], slice(start, start + going)), (carried[going:width], slice(start + going, end)))
         for target, pieces in parts:
-            torch.addcmul(added[pieces], entering[pieces], total[pieces], out=target)
+            if target.shape[0] == 0:
+                continue
+            torch.mul(entering[pieces], total[pieces], out=target)
+            per_group = target.view(-1, added.shape[2], target.shape[-1])
+            per_group.baddbmm_(added[pieces].flatten(0, 1), block.B[pieces].flatten(0, 1))
             if kept is not None:
                 kept[waves[0] :][pieces] = target
     return entering
@@ -117,36 +110,40 @@ def _pass_states(
 def _scan(block: Pieces, entering: Tensor, y: Tensor, scratch: Scratch) -> None:
     """Write y (k, rows, H, P): what each row sees of its own piece, and of the state that entered the piece."""
     scores = torch.matmul(block.C, block.B.transpose(-1, -2)).tril_().unsqueeze(2)
-    count, length, heads, headdim = block.x.shape
-    values = scratch.view("values", count, heads, length, headdim)
-    torch.mul(block.x.transpose(1, 2), block.dt.unsqueeze(-1), out=values)
     states = entering.view(block.count, block.groups, -1, entering.shape[-1]).transpose(-1, -2)
-    buffer = scratch.view("rows", count, block.groups, length, states.shape[-1])
+    buffer = scratch.view("rows", block.count, block.groups, block.rows, states.shape[-1])
     undecayed = block.ungrouped(torch.matmul(block.C, states, out=buffer))
     for first in range(0, block.rows, ROW_TILE):
         rows = slice(first, min(first + ROW_TILE, block.rows))
-        inside = _within_piece(block, scores, values, rows).transpose(1, 2)
+        inside = _within_piece(block, scores, rows, scratch).transpose(1, 2)
         decay = _carried_decay(block, rows).transpose(1, 2).unsqueeze(-1)
         torch.addcmul(inside, undecayed[:, rows], decay, out=y[:, rows])
+    # One D a head rides on the weights' diagonal; one D a channel cannot.
+    if block.skip is not None and block.skip.shape[1] > 1:
+        y.addcmul_(block.x, block.skip)
 
 
-def _within_piece(block: Pieces, scores: Tensor, values: Tensor, rows: slice) -> Tensor:
-    """(k, H, tile, P): rows' outputs from the rows of their own piece up to themselves; scores are zero after the
-    diagonal."""
+def _within_piece(block: Pieces, scores: Tensor, rows: slice, scratch: Scratch) -> Tensor:
+    """(k, H, tile, P): rows' outputs from the rows of their own piece up to themselves, and from one D a head.
+
+    Scores are zero after the diagonal, so a weight there is zero too.
+    """
     decay = block.decay[:, :, rows, None] - block.decay[:, :, None, : rows.stop]
     weights = decay.clamp_(max=0.0).exp_().unflatten(1, (block.groups, -1))
     weights = weights.mul_(scores[..., rows, : rows.stop]).flatten(1, 2)
-    return torch.matmul(weights, values[:, :, : rows.stop])
+    weights.mul_(block.dt[:, :, None, : rows.stop])
+    if block.skip is not None and block.skip.shape[1] == 1:
+        weights.diagonal(rows.start, dim1=2, dim2=3).add_(block.skip)
+    inside = scratch.view("inside", *weights.shape[:3], block.x.shape[3])
+    for piece in range(block.count):
+        # Piece by piece, since only then can x stay where it lies: heads and rows of one piece are plain strides.
+        torch.bmm(weights[piece], block.x[piece, : rows.stop].transpose(0, 1), out=inside[piece])
+    return inside
 
 
 def _carried_decay(block: Pieces, rows: slice) -> Tensor:
     """(k, H, tile): what is left at each row of the state that entered the piece, counted from the piece's start."""
     return torch.exp(block.decay[:, :, rows])
-
-
-def _add_skip(y: Tensor, x: Tensor, D: Tensor) -> None:
-    skip = D.to(y.dtype)
-    y.addcmul_(x, skip if skip.dim() == 2 else skip.unsqueeze(-1))
 
 
 def _finish(y: Tensor, arguments: SsdArguments, grid: WaveGrid) -> None:
