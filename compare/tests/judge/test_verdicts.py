@@ -155,7 +155,7 @@ def test_the_report_shows_both_tables_and_keeps_hostile_text_inert(build):
     )
     text = markdown(judge(run))
     assert "|Tasks|Version|Filter|n-shot|Metric||Value||Stderr|" in text
-    assert "|gsm8k\\_canary|1.0|flexible-extract|3|exact\\_match|↑|0.6667|±|0.0100|" in text
+    assert "|gsm8k_canary|1.0|flexible-extract|3|exact_match|↑|0.6667|±|0.0100|" in text
     assert "**regressed**" in text
     assert "V1 (hf: prefill in chunks of 64)" in text
     assert "a\\|b &lt;script&gt; \\# @\u200beveryone \\`x\\`" in text
