@@ -12,7 +12,17 @@ from pydantic import Field
 
 from driftline.contracts.base import Contract, Sha, Share
 from driftline.contracts.words import (
-    Arm, CaseKind, Confirmed, Engine, JobKind, JobState, KernelCheckResult, Metric, Mode, RunState, Verdict,
+    Arm,
+    CaseKind,
+    Confirmed,
+    Engine,
+    JobKind,
+    JobState,
+    KernelCheckResult,
+    Metric,
+    Mode,
+    RunState,
+    Verdict,
 )  # fmt: skip
 
 
