@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from celery import Celery  # type: ignore[import-untyped]
+from celery import Celery
 from driftline.contracts.worker_api import WORKER_TASK
 from kombu.exceptions import OperationalError
 
