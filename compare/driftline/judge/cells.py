@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from driftline.contracts.report import Comparison
 from driftline.contracts.words import Metric, Verdict
 from driftline.judge.answers import FILTERS, Answers, logprobs
+from driftline.judge.health import BUDGET
 from driftline.statistics.bootstrap import mean_interval
 from driftline.statistics.equivalence import within_margin
 from driftline.statistics.mcnemar import exact_p
@@ -60,6 +61,14 @@ def cells(task: str, base: Answers, head: Answers, margin: float) -> list[Cell]:
     return found if moved is None else [*found, _logprob(task, *moved)]
 
 
+def unmeasured_logprob(task: str) -> Comparison:
+    """The third cell of a lane whose answers come without log-probabilities: it keeps its place, and is never green."""
+    return Comparison(
+        task=task, metric=Metric.LOGPROB, filter=TEACHER_FORCED, n=0, base=None, head=None, lost=None, gained=None,
+        p_value=None, p_adjusted=None, interval=None, smallest_visible_drop=None, verdict=Verdict.NOT_COMPARABLE,
+    )  # fmt: skip
+
+
 def _exact_match(task: str, name: str, arms: tuple[Answers, Answers], shared: list[int], margin: float) -> Cell:
     questions = frozenset(shared)
     right_base, right_head = (arm.right(name) & questions for arm in arms)
@@ -86,13 +95,16 @@ def _logprob(task: str, base: NDArray[np.float64], head: NDArray[np.float64]) ->
 def _mean_logprobs(
     base: Answers, head: Answers, shared: list[int]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Mean log-probability a token of each question, for both arms; None if no question has both."""
+    """Mean log-probability a token of each question, for both arms.
+
+    None if more questions than the budget allows lack a pair of equally many tokens.
+    """
     pairs = []
     for doc_id in shared:
         one, other = logprobs(base.by_doc[doc_id]), logprobs(head.by_doc[doc_id])
         if one is not None and other is not None and one.size == other.size > 0:
             pairs.append((float(one.mean()), float(other.mean())))
-    if not pairs:
+    if len(shared) - len(pairs) > BUDGET * len(shared):
         return None
     values = np.array(pairs)
     return values[:, 0], values[:, 1]

@@ -50,7 +50,8 @@ def _accuracy(verdict: Verdict, lanes: Sequence[LaneView], margin: float) -> str
         case Verdict.REGRESSED:
             return f"Accuracy regressed on {named}."
         case Verdict.NOT_COMPARABLE if any(lane.broken for lane in lanes):
-            return f"Head is broken on {', '.join(lane.name for lane in lanes if lane.broken)}: it could not be evaluated while base could."
+            broken = ", ".join(lane.name for lane in lanes if lane.broken)
+            return f"Head is broken on {broken}: it could not be evaluated while base could."
         case Verdict.NOT_COMPARABLE:
             return f"Accuracy could not be compared on {named or 'any lane'}."
         case Verdict.UNDERPOWERED if _saw_enough(lanes, margin):

@@ -1,6 +1,7 @@
 """The noise floor: what differs between evaluations of one and the same commit (design 6.5)."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from driftline.contracts.report import NoiseFloor
@@ -64,6 +65,6 @@ def _unstable(answers: Sequence[tuple[Answers, Answers]]) -> bool:
         if exact_p(sum(lost for lost, _ in counts), sum(gained for _, gained in counts)) < POOLED_ALPHA:
             return True
         unlikely = [exact_p(lost, gained) < ROW_ALPHA for lost, gained in counts]
-        if any(first and second for first, second in zip(unlikely, unlikely[1:], strict=False)):
+        if any(first and second for first, second in pairwise(unlikely)):
             return True
     return False

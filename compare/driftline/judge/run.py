@@ -6,7 +6,7 @@ from driftline.contracts.report import Comparison, LaneView, RunView
 from driftline.contracts.words import VERDICTS_WORST_FIRST, Confirmed, Engine, Metric, Mode, Verdict
 from driftline.evidence import RunEvidence
 from driftline.judge.builds import build_views
-from driftline.judge.cells import ALPHA, CELLS_A_LANE, comparison, questions_to_settle
+from driftline.judge.cells import ALPHA, CELLS_A_LANE, comparison, questions_to_settle, unmeasured_logprob
 from driftline.judge.headline import headline
 from driftline.judge.inputs import METHOD_VERSION, inputs_hash
 from driftline.judge.kernel_check import judge_kernels
@@ -20,9 +20,7 @@ def judge(evidence: RunEvidence) -> RunView:
     planned = CELLS_A_LANE * sum(one.tested for one in weighed)
     p_values = [cell.p_value for one in weighed for cell in one.cells]
     corrected = iter(adjusted(p_values, max(planned, len(p_values))))
-    lanes = []
-    for one in weighed:
-        lanes.append(_view(one, [comparison(cell, next(corrected), planned) for cell in one.cells]))
+    lanes = [_view(one, [comparison(cell, next(corrected), planned) for cell in one.cells]) for one in weighed]
     kernels = judge_kernels(evidence)
     verdict = _run_verdict(lanes)
     return RunView(
@@ -55,6 +53,9 @@ def _view(one: Weighed, comparisons: list[Comparison]) -> LaneView:
         for cell, done in zip(one.cells, comparisons, strict=True)
         for sentence in _sentences(done, questions_to_settle(cell))
     ]
+    if one.cells and len(one.cells) < CELLS_A_LANE:
+        comparisons = [*comparisons, unmeasured_logprob(lane.task.name)]
+        told.append("log-probability: not measured on both arms, so a drift below the answers cannot be ruled out")
     return LaneView(
         name=lane.name, model=lane.model.name, engine=lane.engine, mode=lane.mode, mode_label=mode_label(one),
         backend=lane.backend, task=lane.task.name, verdict=one.verdict or worst([each.verdict for each in comparisons]),
