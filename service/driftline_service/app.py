@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 import driftline
 from fastapi import FastAPI
 
-from driftline_service import worker_api
+from driftline_service import pages, worker_api
 from driftline_service.api import (
     health,
     lanes,
@@ -28,7 +28,7 @@ from driftline_service.database.engine import make_engine, make_sessions
 from driftline_service.lanes import read_lanes
 from driftline_service.settings import Settings
 
-PARTS = (run_submission, run_list, run_detail, run_events, lanes, workers, health, worker_api)
+PARTS = (run_submission, run_list, run_detail, run_events, lanes, workers, health, worker_api, pages)
 """Each has a `router`. Whoever adds one, adds it here."""
 
 DESCRIPTION = """Did this commit move the model's accuracy away from main?

@@ -33,7 +33,7 @@ HEADERS = {
 
 def page(folder: Path, template: str, values: Mapping[str, Any], *, status: int = 200) -> HTMLResponse:
     """One template as HTML."""
-    text = environment(folder).get_template(template).render(values | {"now": datetime.now(UTC)})
+    text = environment(folder).get_template(template).render(**values, now=datetime.now(UTC))
     return HTMLResponse(text, status_code=status, headers=HEADERS | {"Content-Security-Policy": POLICY})
 
 

@@ -20,7 +20,7 @@ from driftline_service.pages.samples_page import moved_filters, samples_page
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
-ASSETS = {"style.css": "text/css", "live.js": "text/javascript"}
+ASSETS = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
 """Closed: nothing else in that folder is served, whatever the address says."""
 
 

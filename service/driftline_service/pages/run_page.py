@@ -32,6 +32,7 @@ def run_page(run: Run, view: RunView, *, cases: str | None) -> dict[str, Any]:
         "asked_cases": cases,
         "plots": [metric for metric in Metric if plotted_cells(view, metric)],
         "builds": sorted(view.builds, key=lambda build: not is_changed(build)),
+        "changed_builds": sum(is_changed(build) for build in view.builds),
         "finished_jobs": sum(job.state.finished for job in view.jobs),
         "logprob_margin": LOGPROB_MARGIN,
         "job_label": job_label,
