@@ -97,8 +97,10 @@ async def _refusal(request: Request, error: Exception) -> JSONResponse:
 
 async def _http(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # noqa: S101
-    reason = REASONS.get(HTTPStatus(error.status_code), "http_error")
-    return _answer(request, status=error.status_code, reason=reason, detail=str(error.detail), headers=error.headers)
+    reason, detail = REASONS.get(HTTPStatus(error.status_code), "http_error"), str(error.detail)
+    if error.status_code == HTTPStatus.BAD_REQUEST:  # FastAPI's own: no UTF-8, or endless nesting
+        reason, detail = "malformed", "the body cannot be read as JSON in UTF-8; see /docs for an example"
+    return _answer(request, status=error.status_code, reason=reason, detail=detail, headers=error.headers)
 
 
 async def _validation(request: Request, error: Exception) -> JSONResponse:

@@ -16,7 +16,7 @@ from driftline_service.api import problems
 from driftline_service.api.context import SessionDep
 from driftline_service.api.problems import Problem
 from driftline_service.api.run_list import unknown_run
-from driftline_service.database.run_queries import run_by_id
+from driftline_service.database.run_queries import lanes_of, run_by_id
 from driftline_service.database.tables import Run
 from driftline_service.judging import changed_samples_of, live_view
 
@@ -74,11 +74,18 @@ def show_report(
 def list_samples(run_id: UUID, session: SessionDep, wanted: Annotated[SampleFilter, Query()]) -> SamplePage:
     """Questions whose answer changed, both arms side by side."""
     _run(session, run_id)
+    _known_lane(session, run_id, wanted.lane)
     if not wanted.changed:
         raise Problem(422, "malformed", "changed: only changed samples are listed; ask for changed=true")
     changed = changed_samples_of(session, run_id)
     fitting = [sample for sample in changed if wanted.lane in (None, sample.lane)]
     return SamplePage(total=len(fitting), samples=fitting[wanted.offset : wanted.offset + wanted.limit])
+
+
+def _known_lane(session: Session, run_id: UUID, wanted: str | None) -> None:
+    names = [lane.name for lane in lanes_of(session, run_id)]
+    if wanted is not None and wanted not in names:
+        raise Problem(422, "unknown_lane", f"run {run_id} has no lane {wanted!r}; it has {', '.join(map(repr, names))}")
 
 
 def _run(session: Session, run_id: UUID) -> Run:

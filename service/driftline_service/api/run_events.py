@@ -30,6 +30,9 @@ router = APIRouter(prefix="/api/v1/runs/{run_id}", tags=["runs"])
 KEEP_ALIVE_SECONDS = 15.0
 """Proxies close streams that are silent for 30 to 60 s. Also the longest that a lost notification can delay news."""
 
+LARGEST_EVENT_ID = 2**63 - 1
+"""What the column of event ids holds."""
+
 BREATH_SECONDS = 0.5
 """A worker's batches come several a second; nobody reads that fast."""
 
@@ -76,7 +79,7 @@ class _Reader:
     responses=problems.responses(404, 422) | {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
 )
 async def stream_events(
-    run_id: UUID, found: ContextDep, last_event_id: Annotated[int | None, Header(ge=0)] = None
+    run_id: UUID, found: ContextDep, last_event_id: Annotated[int | None, Header(ge=0, le=LARGEST_EVENT_ID)] = None
 ) -> StreamingResponse:
     """The run's log and progress as they come. `Last-Event-ID` resumes after that entry; it ends with the run."""
     reader = _Reader(run_id, after=last_event_id or 0)

@@ -14,7 +14,7 @@ from driftline_service.api.problems import Problem
 from driftline_service.api.run_list import RunSummary, run_summary, unknown_run
 from driftline_service.database.tables import Run
 from driftline_service.intake.plan import plan
-from driftline_service.intake.request import SubmitRequest
+from driftline_service.intake.request import OneLine, SubmitRequest
 from driftline_service.logs import about, logger
 from driftline_service.runs.cancellation import cancel
 from driftline_service.runs.submission import submit
@@ -33,7 +33,7 @@ _log = logger("driftline.api")
 
 
 class CancelRequest(Contract):
-    reason: Annotated[str, StringConstraints(min_length=1, max_length=500)] = Field(
+    reason: Annotated[str, StringConstraints(max_length=500), OneLine] = Field(
         default="cancelled through the API", examples=["wrong branch"]
     )
 

@@ -26,6 +26,9 @@ EXAMPLE: dict[str, Any] = {
 Revision = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./@^~+-]{0,199}$")]
 """A SHA, branch or tag as git spells them; never an option, never white space."""
 
+OneLine = StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$")
+"""Words of a caller that stand in a table's cell. PostgreSQL holds no NUL, and a line break would tear the table."""
+
 
 class SubmitRequest(Contract):
     """One request: is head as accurate as base?"""
@@ -48,7 +51,7 @@ class SubmitRequest(Contract):
     margin: float = Field(
         default=DEFAULT_MARGIN, gt=0, le=1, description="Largest drop of exact_match that counts as none, a fraction"
     )
-    name: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+    name: Annotated[str, StringConstraints(max_length=200), OneLine] | None = None
     measure_noise: bool = Field(default=False, description="base = head, both evaluated: an A/A run")
 
     @field_validator("repo")

@@ -11,6 +11,7 @@ from driftline_service.database.engine import Sessions
 from driftline_service.database.tables import Run
 from sqlalchemy import update
 
+AS_JSON = {"Content-Type": "application/json"}
 UNKNOWN = "00000000-0000-0000-0000-000000000000"
 
 
@@ -65,6 +66,8 @@ def test_a_report_comes_when_the_run_is_done(client: httpx.Client, run_ids: list
 def test_changed_samples_are_paged(client: httpx.Client, run_ids: list[str]) -> None:
     page = client.get(f"/api/v1/runs/{run_ids[2]}/samples", params={"changed": "true", "limit": 5}).json()
     assert page == {"total": 0, "samples": []}
+    other = client.get(f"/api/v1/runs/{run_ids[2]}/samples", params={"lane": "canary V9"}).json()
+    assert (other["reason"], "'canary V0'" in other["detail"]) == ("unknown_lane", True)
     refused = client.get(f"/api/v1/runs/{run_ids[2]}/samples", params={"changed": "false"})
     assert refused.json()["reason"] == "malformed"
 
@@ -106,6 +109,10 @@ def test_every_error_is_a_problem(client: httpx.Client) -> None:
         (client.get("/nowhere"), 404, "not_found"),
         (client.delete("/api/v1/runs"), 405, "method_not_allowed"),
         (client.post("/api/v1/runs", content=b"{"), 422, "malformed"),
+        (client.post("/api/v1/runs", content=b'{"repo":"\xff"}', headers=AS_JSON), 400, "malformed"),
+        (client.post("/api/v1/runs", content=b"[" * 200_000, headers=AS_JSON), 400, "malformed"),
+        (client.post(f"/api/v1/runs/{UNKNOWN}/cancel", json={"reason": "a\0b"}), 422, "malformed"),
+        (client.get(f"/api/v1/runs/{UNKNOWN}/events", headers={"Last-Event-ID": "9" * 30}), 422, "malformed"),
         (client.post("/api/v1/runs", content=b"x" * 1_100_000), 413, "body_too_large"),
         (client.post("/api/v1/runs", content=iter([b"x" * 600_000] * 2)), 413, "body_too_large"),
     ):

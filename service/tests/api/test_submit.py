@@ -93,6 +93,7 @@ def test_the_same_key_gives_the_same_run(client: httpx.Client, repository: Path,
         ({"head": "--all"}, 422, "malformed", "head"),
         ({"colour": "red"}, 422, "malformed", "colour"),
         ({"margin": 0}, 422, "malformed", "margin"),
+        ({"name": "a\0b"}, 422, "malformed", "body.name"),
     ],
 )
 def test_a_mistake_has_a_reason(

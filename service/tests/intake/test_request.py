@@ -24,6 +24,7 @@ def test_a_repository_is_local_or_remote(repo: str, local: bool) -> None:
         {"head": "a b"},
         {"head": ""}, {"base": "-x"}, {"lanes": []}, {"questions": 0}, {"margin": 2.5}, {"margin": float("nan")},
         {"unknown": 1}, {"measure_noise": True, "base": "other"}, {"name": ""},
+        {"name": "a\0b"}, {"name": "a\nb"}, {"name": "a\x1b[31m"},
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(fields: dict[str, object]) -> None:
