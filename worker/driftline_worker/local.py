@@ -8,12 +8,13 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
 from driftline.contracts.jobs import BuildSpec, CheckSpec, CommitSource
-from driftline.contracts.words import Arm, Layout
+from driftline.contracts.words import Arm, FailureKind, Layout
 from driftline.git import GitError, Mirror
 from pydantic import ValidationError
 from rich.console import Console
@@ -29,6 +30,13 @@ from driftline_worker.stop_request import StopRequest
 
 FAILED, NOT_JUDGED, INTERRUPTED = 1, 2, 130
 
+REMEDIES: Mapping[FailureKind, str] = {
+    FailureKind.PERMANENT: "correct the commit or choose another",
+    FailureKind.UNSUPPORTED: "choose another commit or machine",
+    FailureKind.TRANSIENT: "try again; if it stays so, it is the commit that does it",
+    FailureKind.LOST: "try again",
+}
+
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
@@ -36,9 +44,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _judge(options.kind, options.repo, options.commit, as_json=options.as_json, console=console)
     except (GitError, EnvironmentBroken, SandboxMissing) as error:
-        console.print(str(error), style="red", markup=False, highlight=False)
+        _tell(console, str(error))
     except ValidationError as error:
-        console.print(f"settings: {error}", style="red", markup=False, highlight=False)
+        _tell(console, f"settings: {error}")
     except KeyboardInterrupt:
         return INTERRUPTED
     return NOT_JUDGED
@@ -63,14 +71,26 @@ def _judge(kind: Literal["check", "build"], repo: str, commit: str, *, as_json: 
         result = LocalResult(spec, show=status.update)
         ending = bench.run(spec, result, StopRequest())
     if isinstance(ending, Failed | Abandoned):
-        told = f"{ending.reason}: {ending.message}" if isinstance(ending, Failed) else ending.why
-        console.print(f"{source.sha[:12]} could not be judged: {told}", style="red", markup=False, highlight=False)
+        told = _told(ending) if isinstance(ending, Failed) else ending.why
+        _tell(console, f"{source.sha[:12]} could not be judged: {told}")
         return NOT_JUDGED
     if as_json:
         sys.stdout.write(json.dumps(result.values(), indent=2) + "\n")
     else:
         Console().print(result.table())
     return 0 if result.passed else FAILED
+
+
+def _told(ending: Failed) -> str:
+    """The reason, and what to do, before what the child printed."""
+    first, _, printed = ending.message.partition("\n")
+    told = f"{ending.reason}: {first}; {REMEDIES[ending.kind]}"
+    return f"{told}\n{printed}" if printed else told
+
+
+def _tell(console: Console, text: str) -> None:
+    """Never broken by the width of a terminal: a pipe has none, and grep wants whole lines."""
+    console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 def _defaults() -> dict[str, Any]:

@@ -64,7 +64,7 @@ def test_kernels_that_do_not_import(repository: Path, tmp_path: Path) -> None:
         answer = local(kind, repository, "main", tmp_path)
         assert answer.returncode == 2, answer.stderr
         assert "could not be judged" in answer.stderr
-        assert "broken on purpose" in answer.stderr
+        assert "broken on purpose; correct the commit or choose another" in answer.stderr, "one line, with a remedy"
         assert answer.stdout == ""
 
 
