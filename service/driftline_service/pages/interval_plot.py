@@ -1,5 +1,6 @@
 """The differences of a run's cells with their intervals and the margin, as one SVG. Knows no rows and no HTML."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
@@ -8,6 +9,10 @@ import pygal  # type: ignore[import-untyped]
 from driftline.contracts.report import Comparison, RunView
 from driftline.contracts.words import Metric, Verdict
 from pygal.style import Style  # type: ignore[import-untyped]
+
+sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
+"""pygal 3.1 hangs a finder of the old kind into every import of the process, for map plug-ins that nothing here uses;
+Python 3.11 warns of it on each import that follows."""
 
 LOGPROB_MARGIN = 0.002
 """nats a token (design section 6, rule 7)"""
