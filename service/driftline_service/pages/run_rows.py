@@ -1,7 +1,7 @@
 """The lines of the list of runs: what is stored of each, without its judged view, which is large."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -65,8 +65,13 @@ def run_rows(session: Session, *, state: RunState | None = None, before: UUID | 
         query = query.where(tuple_(Run.created_at, Run.id) < tuple_(start.created_at, start.id))
     found = session.execute(query).all()
     counted = _job_counts(session, [row[0] for row in found[:PAGE]])
-    rows = tuple(RunRow(*row, *counted.get(row[0], (0, 0))) for row in found[:PAGE])
+    rows = tuple(_with_progress(RunRow(*row), counted) for row in found[:PAGE])
     return RunRows(rows, rows[-1].run_id if len(found) > PAGE else None)
+
+
+def _with_progress(row: RunRow, counted: dict[UUID, tuple[int, int]]) -> RunRow:
+    done, jobs = counted.get(row.run_id, (0, 0))
+    return replace(row, jobs_done=done, jobs=jobs)
 
 
 def _job_counts(session: Session, run_ids: Sequence[UUID]) -> dict[UUID, tuple[int, int]]:
