@@ -8,8 +8,8 @@ from driftline.git import GitError, Mirror
 
 from driftline_worker.ending import CannotRun
 
-TRANSIENT_REASONS = frozenset({"unreachable_repository", "git_timeout", "git_failed"})
-"""Networks come back; a missing commit does not."""
+TRANSIENT_REASONS = frozenset({"unreachable_repository", "git_timeout", "git_failed", "disk_full"})
+"""Networks and disks come back; a missing commit does not."""
 
 
 def check_out(source: CommitSource, *, mirrors: Path, import_dir: Path, allow_local: bool) -> Path:

@@ -47,6 +47,10 @@ def main(arguments: list[str] | None = None) -> int:
         _tell(console, str(error))
     except ValidationError as error:
         _tell(console, f"settings: {error}")
+    except OSError as error:
+        _tell(
+            console, f"{error.filename}: {error.strerror}; free space, or name a folder by {ENVIRONMENT_PREFIX}DATA_DIR"
+        )
     except KeyboardInterrupt:
         return INTERRUPTED
     return NOT_JUDGED

@@ -57,6 +57,15 @@ def test_a_commit_without_kernels(repository: Path, tmp_path: Path) -> None:
     assert "no Mamba2 kernels" in answer.stderr
 
 
+def test_a_cache_that_cannot_be_written_is_named(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    answer = local("check", repository, "main", tmp_path / "file")
+    assert answer.returncode == 2
+    assert answer.stderr.count("\n") == 1
+    assert f"{tmp_path / 'file'}" in answer.stderr
+    assert "DRIFTLINE_WORKER_DATA_DIR" in answer.stderr
+
+
 def test_kernels_that_do_not_import(repository: Path, tmp_path: Path) -> None:
     """Through the real check child, in the evaluation environment."""
     rewrite(repository, "src/mamba2_varlen/__init__.py", "raise RuntimeError('broken on purpose')\n")

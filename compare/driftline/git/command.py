@@ -19,6 +19,11 @@ NETWORK_SECONDS = 900.0
 PROBE_SECONDS = 60.0
 """Asking a server for its HEAD."""
 
+FAREWELL_SECONDS = 2.0
+"""git removes its temporary files within milliseconds."""
+
+NO_SPACE = ("No space left on device", "Disk quota exceeded")
+
 _SETTINGS = (
     "protocol.ext.allow=never",
     "core.hooksPath=/dev/null",
@@ -92,8 +97,22 @@ class Git:
         """
         answer = self.ask(*arguments, seconds=seconds)
         if answer.code != 0:
+            self.blame_this_side(answer.err)
             raise GitError("git_failed", f"git {arguments[0]} failed in {self.folder.name}: {answer.err[-500:]}")
         return answer
+
+    def blame_this_side(self, said: str) -> None:
+        """Raises GitError if what git says on stderr tells of this machine and not of the repository asked for.
+
+        Raises:
+            GitError: disk_full, or git_failed if a lock file is in the way.
+        """
+        if any(sign in said for sign in NO_SPACE):
+            raise GitError("disk_full", f"no space is left for {self.folder.parent}; free some and try again")
+        if ".lock': File exists" in said:
+            raise GitError(
+                "git_failed", f"another git is at work in {self.folder}, or was killed there; try again in a minute"
+            )
 
     def _environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in _INHERITED if name in os.environ}
@@ -117,8 +136,11 @@ def _communicate(process: "subprocess.Popen[bytes]", arguments: Sequence[str], s
     try:
         return process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired as error:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # its helpers, too
+        for number in (signal.SIGTERM, signal.SIGKILL):  # the first lets it take its lock files away
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, number)  # its helpers, too
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(FAREWELL_SECONDS)
         raise GitError(
             "git_timeout", f"git {arguments[0]} took longer than {seconds:.0f} s; try again later"
         ) from error

@@ -14,6 +14,7 @@ Reason = Literal[
     "unsafe_tree",
     "git_timeout",
     "git_failed",
+    "disk_full",
 ]
 
 

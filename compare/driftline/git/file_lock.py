@@ -1,14 +1,17 @@
-"""A lock between processes, held on a file. It goes when its holder does."""
+"""Locks between processes: ours, held on a file, which goes when its holder does; and git's, which may stay behind."""
 
 import fcntl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from driftline.git.errors import GitError
 
 PAUSE_SECONDS = 0.05
+
+LEFT_SECONDS = 60.0
+"""git holds a lock file for milliseconds, while it writes; an older one was left by a git that was killed."""
 
 
 @contextmanager
@@ -27,6 +30,17 @@ def locked(path: Path, *, seconds: float) -> Iterator[None]:
                 )
             time.sleep(PAUSE_SECONDS)
         yield
+
+
+def remove_left_locks(repository: Path) -> None:
+    """Take away what a killed git left in a bare repository, and what would refuse every later fetch.
+
+    For the holder of the repository's own lock.
+    """
+    for found in (*repository.glob("*.lock"), *(repository / "refs").rglob("*.lock")):
+        with suppress(FileNotFoundError):
+            if time.time() - found.stat().st_mtime > LEFT_SECONDS:
+                found.unlink()
 
 
 def _taken(descriptor: int) -> bool:

@@ -10,7 +10,7 @@ from driftline.git import archive
 from driftline.git.command import NETWORK_SECONDS, PROBE_SECONDS, Answer, Git
 from driftline.git.commit_info import FORMAT, CommitInfo, parse_commit
 from driftline.git.errors import GitError
-from driftline.git.file_lock import locked
+from driftline.git.file_lock import locked, remove_left_locks
 from driftline.git.kernels import Kernels, kernels_in
 from driftline.git.names import Url, checked_path, checked_ref, checked_sha, is_full_sha, may_be_sha, parse_url
 
@@ -23,6 +23,12 @@ REMOTE_HEAD = "refs/driftline/HEAD"
 USUAL_BRANCHES = ("main", "master", "trunk")
 LARGEST_FOLDER_BYTES = 64 << 20
 """Kernel folders are below 1 MB; more is an attempt to fill the disk."""
+
+NO_REPOSITORY = (
+    "does not appear to be a git repository",
+    "not valid: is this a git repository",
+    "not a git repository",
+)
 
 ATTRIBUTES = "* -export-ignore -export-subst -text -eol -ident -filter -working-tree-encoding\n"
 """Beats every .gitattributes of the tree: what is checked out is what the tree id says, byte for byte."""
@@ -63,6 +69,7 @@ class Mirror:
             GitError: unreachable_repository, not_a_repository, git_timeout.
         """
         with self._lock():
+            remove_left_locks(self.git.folder)
             head = self._ask_remote(
                 "ls-remote", "--symref", "--end-of-options", self.url.address, "HEAD", seconds=PROBE_SECONDS
             )
@@ -78,6 +85,7 @@ class Mirror:
         """
         keep = f"refs/driftline/kept/{checked_sha(sha)}"
         with self._lock():
+            remove_left_locks(self.git.folder)
             if not self._has(sha):
                 self._fetch_or_unknown(sha, f"+{sha}:{keep}")
             self.git.get("update-ref", keep, sha)
@@ -215,6 +223,7 @@ class Mirror:
     def _ask_remote(self, *arguments: str, seconds: float) -> Answer:
         answer = self.git.ask(*arguments, seconds=seconds)
         if answer.code != 0:
+            self.git.blame_this_side(answer.err)
             raise _remote_error(self.url, answer.err)
         return answer
 
@@ -252,6 +261,6 @@ def _remote_error(url: Url, said: str) -> GitError:
     what = said.splitlines()[-1][:300] if said else "no answer"
     if url.local and not Path(url.address).exists():
         return GitError("unreachable_repository", f"{url.shown} does not exist; give the folder of a git repository")
-    if url.local or "not valid: is this a git repository" in said or "not a git repository" in said:
+    if any(sign in said for sign in NO_REPOSITORY):
         return GitError("not_a_repository", f"{url.shown} is no git repository; give the address of one")
     return GitError("unreachable_repository", f"{url.shown} cannot be read ({what}); check the URL and its permissions")

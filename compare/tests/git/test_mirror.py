@@ -1,8 +1,10 @@
 """A mirror of real repositories: what it finds, what it refuses."""
 
+import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -169,3 +171,34 @@ def test_two_processes_may_fetch_one_mirror_at_once(tmp_path: Path, commit: Comm
     racers = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
     answers = [racer.communicate(timeout=60) for racer in racers]
     assert [out.strip() for out, _ in answers] == [sha] * 3, answers
+
+
+@pytest.mark.parametrize("name", ["HEAD.lock", "packed-refs.lock", "refs/heads/new.lock"])
+def test_what_a_killed_git_left_refuses_no_later_fetch(
+    mirror: Mirror, commit: Commit, repository: Path, git: RunGit, name: str
+) -> None:
+    commit({"a": "1"})
+    git(repository, "branch", "old")
+    mirror.fetch()
+    git(repository, "branch", "-D", "old")
+    git(repository, "checkout", "-q", "-b", "new")
+    head = commit({"a": "2"})
+    left = mirror.git.folder / name
+    left.parent.mkdir(parents=True, exist_ok=True)
+    left.touch()
+    with pytest.raises(GitError, match="try again in a minute"):  # a git may be at work there
+        mirror.fetch()
+    hour_ago = time.time() - 3600
+    os.utime(left, (hour_ago, hour_ago))
+    mirror.fetch()
+    assert mirror.resolve("new") == head
+    assert reason(mirror, "old") == "unknown_commit"
+
+
+def test_a_full_disk_is_no_missing_repository(mirror: Mirror, commit: Commit) -> None:
+    commit({"a": "1"})
+    mirror.fetch()
+    said = "error: unable to write file ./objects/ab: No space left on device\nfatal: unpack-objects failed"
+    with pytest.raises(GitError, match="free some") as caught:
+        mirror.git.blame_this_side(said)
+    assert caught.value.reason == "disk_full"

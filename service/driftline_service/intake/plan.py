@@ -16,8 +16,8 @@ from driftline_service.settings import Settings
 LONGEST_NAME = 200
 FULL_SHA = re.compile("[0-9a-f]{40}")
 
-STATUS = {"git_timeout": 504, "git_failed": 502}
-"""What is not the caller's mistake: the repository's server, or git itself."""
+STATUS = {"git_timeout": 504, "git_failed": 502, "disk_full": 507}
+"""What is not the caller's mistake: the repository's server, git itself, or this machine's disk."""
 
 
 def plan(request: SubmitRequest, *, lanes: Lanes, settings: Settings, idempotency_key: str | None = None) -> NewRun:
