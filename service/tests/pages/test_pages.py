@@ -98,7 +98,7 @@ def test_a_judged_run_shows_everything(site, store, rich_view):
         "canary V1 lost 10 points under strict-match", "accuracy ✕ regressed", "V0 (hf: whole prompt)", "? not confirmed yet",
         "-10.00 points", "[-12.00, -8.00]", "0.6000", "0.5000", "<0.0001", "3.10", "33", "-0.01000 nats/token",
         "driftline submit --measure-noise", "52 changed answers, side by side", "300 of 300 questions have a token moved",
-        "96 → 128 ▲ more", "49152 → 32768 ▼ less", "1 of 2 compiled kernels changed", "11", "5.75e+06 ×",
+        "96 → 128 ▲ more", "49152 → 32768 ▼ less", "1 of 2 compiled kernels changed", "✕ failed 11 0.0001 ✓ passed 2e-06 5.5e+06 ×",
         "output differs from the oracle from token 64 on", "strict-match 9",
     ):  # fmt: skip
         assert expected in read, expected
@@ -199,7 +199,7 @@ def test_a_run_without_a_verdict_says_why_and_what_to_do(site, world, state):
 
 @pytest.mark.parametrize(
     "address",
-    ["/runs/nope", f"/runs/{uuid4()}", f"/runs/{uuid4()}/live", f"/runs/{uuid4()}/samples", "/runs/a/b/c", "/static/x.py",
+    ["/runs/nope", f"/runs/{NOBODY}", f"/runs/{NOBODY}/live", f"/runs/{NOBODY}/samples", "/runs/a/b/c", "/static/x.py",
      "/static/..%2ftemplates%2fbase.html"],
 )  # fmt: skip
 def test_unknown_addresses_are_pages(site, world, address):
