@@ -11,6 +11,7 @@ from driftline_service.runs.cancellation import cancel, supersede
 from sqlalchemy import text
 
 HOSTILE = "<script>alert(1)</script> {{ 7*7 }} <img src=x onerror=alert(2)>"
+NOBODY = "00000000-0000-4000-8000-000000000000"
 VOID = {"meta", "link", "img", "br", "input"}
 
 
