@@ -116,7 +116,7 @@ def _chart(cells: Sequence[Cell], *, metric: Metric, reach: float) -> pygal.XY:
         width=WIDTH, height=FRAME_HEIGHT + ROW_HEIGHT * (len(cells) + 1), style=_style(colors),
         css=("file://style.css", "file://graph.css", f"inline:{LOOK}"), js=(), show_legend=False,
         xrange=(-reach, reach), range=(0, len(cells) + 1), dots_size=4, truncate_label=-1, show_y_guides=False,
-        x_title=f"head - base, {UNIT[metric]}; the band is the margin", x_value_formatter=lambda value: f"{value:+g}",
+        x_title=f"head - base, {UNIT[metric]}; the band is the margin", x_value_formatter=_tick,
     )  # fmt: skip
     chart.x_labels = _ticks(reach)
     chart.y_labels = [{"label": _label(cell), "value": len(cells) - place} for place, cell in enumerate(cells)]
@@ -129,6 +129,10 @@ def _style(colors: tuple[str, ...]) -> Style:
         foreground_subtle="#c5ccd3", opacity=".28", opacity_hover=".28", colors=colors,
         font_family="system-ui, sans-serif", label_font_size=14, major_label_font_size=14, title_font_size=14,
     )  # fmt: skip
+
+
+def _tick(value: float) -> str:
+    return f"{value:+g}" if value else "0"
 
 
 def _ticks(reach: float) -> list[float]:
