@@ -5,7 +5,7 @@ from shlex import quote
 from driftline.contracts.words import RunState
 
 ADVICE = {
-    RunState.QUEUED: "Waiting for a worker. If this stays, none serves its queue: `driftline doctor` says what is missing.",
+    RunState.QUEUED: "Waiting for a worker. If this stays, none serves its queue; driftline doctor says what is missing.",
     RunState.FAILED: "Nothing was judged. Put right what the reason names, then submit the same commits again.",
     RunState.CANCELLED: "Somebody ended it before its verdict. Submit the same commits again if you still want one.",
     RunState.SUPERSEDED: "A newer commit of the same branch took its place. Look at the newer run.",

@@ -29,17 +29,17 @@ UNIT = {Metric.EXACT_MATCH: "points", Metric.LOGPROB: "milli-nats per token"}
 
 BAND, ZERO = "#8a96a3", "#5c6773"
 COLORS = {
-    Verdict.REGRESSED: "#c62828", Verdict.IMPROVED: "#1565c0", Verdict.EQUIVALENT: "#2e7d32",
-    Verdict.UNDERPOWERED: "#6b7684", Verdict.NOT_COMPARABLE: "#8a5a00",
+    Verdict.REGRESSED: "#d64545", Verdict.IMPROVED: "#3b82d6", Verdict.EQUIVALENT: "#3a9147",
+    Verdict.UNDERPOWERED: "#7d8894", Verdict.NOT_COMPARABLE: "#b07d1a",
 }  # fmt: skip
 
 LOOK = """
-{{ id }} .series .line { stroke-width: 3 !important; stroke-opacity: .9; }
-{{ id }} .series.serie-0 .line { stroke-width: 0.5 !important; }
-{{ id }} .series.serie-1 .line { stroke-width: 1 !important; }
+.series .line { stroke-width: 3 !important; stroke-opacity: .9; }
+.serie-0 .line { stroke-width: .5 !important; }
+.serie-1 .line { stroke-width: 1 !important; }
 @media (prefers-color-scheme: dark) {
-  {{ id }} .axis text, {{ id }} .axis text.major, {{ id }} .title { fill: #d7dde4 !important; }
-  {{ id }} .axis .line, {{ id }} .axis .guide.line { stroke: #3a444e !important; }
+  .axis text, .graph .title { fill: #d7dde4 !important; }
+  .axis .line, .axis .guide.line { stroke: #3a444e !important; }
 }
 """
 """Readers' settings reach an image too. The series keep colours that are readable on both grounds."""

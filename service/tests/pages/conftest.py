@@ -90,7 +90,13 @@ def hostile_view(rich_view: RunView) -> RunView:
 
 def _run() -> dict[str, Any]:
     case = {"kind": "contract", "backend": "torch", "tolerance": 1e-4, "base_passed": True, "config": "", "message": ""}
-    fine = case | {"name": "ssd_prefill packed 63", "head_passed": True, "base_error": 1e-6, "head_error": 1e-6, "ratio": 1.0}
+    fine = case | {
+        "name": "ssd_prefill packed 63",
+        "head_passed": True,
+        "base_error": 1e-6,
+        "head_error": 1e-6,
+        "ratio": 1.0,
+    }
     bad = case | {
         "name": "ssd_prefill chunked 129", "head_passed": False, "base_error": 2e-6, "head_error": 11.0, "ratio": 5.5e6,
         "config": "chunk 64, float32", "message": "output differs from the oracle from token 64 on",
@@ -129,8 +135,23 @@ def _lane(name: str, mode_label: str, drop: float) -> dict[str, Any]:
         "metric": "logprob", "filter": "teacher-forced", "base": -0.4, "head": -0.4 + drop / 10, "lost": None, "gained": None,
         "interval": (drop / 10 - 0.001, drop / 10 + 0.001), "smallest_visible_drop": 0.0011, "verdict": verdict,
     }  # fmt: skip
-    health = {"questions": 300, "missing": 0, "duplicates": 0, "left_truncated": 0, "mean_mismatch": False, "length_stops": 4, "attempts": 1}
-    score = {"task": "gsm8k_canary", "version": "3.0", "filter": "strict-match", "n_shot": 3, "metric": "exact_match", "stderr": 0.028}
+    health = {
+        "questions": 300,
+        "missing": 0,
+        "duplicates": 0,
+        "left_truncated": 0,
+        "mean_mismatch": False,
+        "length_stops": 4,
+        "attempts": 1,
+    }
+    score = {
+        "task": "gsm8k_canary",
+        "version": "3.0",
+        "filter": "strict-match",
+        "n_shot": 3,
+        "metric": "exact_match",
+        "stderr": 0.028,
+    }
     return {
         "name": name, "model": "canary", "engine": "hf", "mode": name[-2:], "mode_label": mode_label, "backend": "torch",
         "task": "gsm8k_canary", "verdict": verdict, "confirmed": "no" if drop else "not_needed", "unstable": False,

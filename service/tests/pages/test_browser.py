@@ -75,7 +75,9 @@ class Tab:
             self._next()
 
     def ask(self, expression: str) -> Any:
-        return self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)["result"].get("value")
+        return self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)["result"].get(
+            "value"
+        )
 
     def wait_for(self, expression: str) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS

@@ -33,8 +33,10 @@ def test_logprob_is_in_milli_nats(rich_view):
 @pytest.mark.parametrize("width", [1e-4, 0.3, 1.0])
 def test_points_lie_to_scale(rich_view, width):
     """The middle dot lies where its value does between the ends of the interval."""
-    comparison = rich_view.lanes[0].comparisons[0].model_copy(
-        update={"base": 0.5, "head": 0.5 + width / 4, "interval": (-width, width)}
+    comparison = (
+        rich_view.lanes[0]
+        .comparisons[0]
+        .model_copy(update={"base": 0.5, "head": 0.5 + width / 4, "interval": (-width, width)})
     )
     root, _ = _drawn([Cell("a V0", comparison)])
     series = [group for group in root.iter(f"{SVG}g") if "serie-2" in group.get("class", "").split()]

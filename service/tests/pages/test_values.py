@@ -38,7 +38,13 @@ def test_a_text_is_cut_at_the_word_and_stays_whole():
 
 def _build(**figures):
     same = {"kernel": "k", "config": "c", "arch": "sm_90"}
-    return BuildView(**same, **({f"{arm}_{what}": 0 for arm in ("base", "head") for what in ("registers", "spills", "shared_memory")} | figures))  # noqa: E501
+    return BuildView(
+        **same,
+        **(
+            {f"{arm}_{what}": 0 for arm in ("base", "head") for what in ("registers", "spills", "shared_memory")}
+            | figures
+        ),
+    )  # noqa: E501
 
 
 def test_changes_have_words():
@@ -90,7 +96,10 @@ def test_answers_are_paged_lane_by_lane():
     [(True, False, "lost"), (False, True, "gained"), (True, True, "right in both"), (False, False, "wrong in both")],
 )
 def test_filters_say_what_became_of_them(base, head, word):
-    assert dict(moved_filters(_sample(base=base, head=head))) == {"strict-match": word, "flexible-extract": "right in both"}
+    assert dict(moved_filters(_sample(base=base, head=head))) == {
+        "strict-match": word,
+        "flexible-extract": "right in both",
+    }
 
 
 def test_a_command_to_paste_is_safe():
