@@ -104,7 +104,8 @@ def _run() -> dict[str, Any]:
     kernel = {"config": "block 64", "arch": "sm_90", "base_spills": 0, "base_shared_memory": 49152}
     return {
         "run_id": uuid4(), "name": "speed up the state pass", "repository": "https://example.org/kernels.git",
-        "base": "b" * 40, "head": "d" * 40, "base_subject": "Bound the chunk index", "head_subject": "Fuse decay into the state pass",
+        "base": "b" * 40, "head": "d" * 40, "base_subject": "Bound the chunk index",
+        "head_subject": "Fuse decay into the state pass",
         "state": "done", "created_at": NOW, "finished_at": NOW + timedelta(minutes=6, seconds=12), "margin": 0.025,
         "method_version": "1", "inputs_hash": "e" * 64, "verdict": "regressed",
         "headline": {"color": "red", "sentence": "canary V1 lost 10 points under strict-match; the kernel check failed."},
@@ -113,8 +114,10 @@ def _run() -> dict[str, Any]:
             "failed_cases": [bad["name"]], "cases": [fine, bad],
         },
         "builds": [
-            kernel | {"kernel": "chunk_cumsum", "base_registers": 40, "head_registers": 40, "head_spills": 0, "head_shared_memory": 49152},
-            kernel | {"kernel": "state_passing", "base_registers": 96, "head_registers": 128, "head_spills": 64, "head_shared_memory": 32768},
+            kernel | {"kernel": "chunk_cumsum",
+                      "base_registers": 40, "head_registers": 40, "head_spills": 0, "head_shared_memory": 49152},
+            kernel | {"kernel": "state_passing",
+                      "base_registers": 96, "head_registers": 128, "head_spills": 64, "head_shared_memory": 32768},
         ],
         "jobs": [
             {"job_id": uuid4(), "kind": "evaluate", "arm": "head", "lane": "canary V1", "state": "succeeded", "attempts": 2,
@@ -158,7 +161,8 @@ def _lane(name: str, mode_label: str, drop: float) -> dict[str, Any]:
         "reasons": [f"strict-match: {100 * drop:+.1f} points, 33 lost and 3 gained"] if drop else ["wholly inside the margin"],
         "comparisons": [exact | {"filter": "strict-match"}, exact | {"filter": "flexible-extract"}, logprob],
         "scores": [score | {"arm": "base", "value": 0.6}, score | {"arm": "head", "value": 0.6 + drop}],
-        "health": [health | {"arm": "base", "invalid": {"strict-match": 3}}, health | {"arm": "head", "invalid": {"strict-match": 9}}],
+        "health": [health | {"arm": "base", "invalid": {"strict-match": 3}},
+                   health | {"arm": "head", "invalid": {"strict-match": 9}}],
         "divergence": {"questions": 300, "moved_questions": 300 if drop else 0, "largest_move": 3.2 if drop else 1e-6,
                        "text_diverged": 48 if drop else 0, "first_divergent_token": 65 if drop else None},
         "noise": None, "key_differences": [], "changed_answers": 52 if drop else 0,

@@ -137,7 +137,7 @@ def hostile_worker(world):
             if line["type"] == "sample":
                 line["response"] = f"so {HOSTILE} #### 41"
             if line["type"] == "scores":
-                line["right"] = dict.fromkeys(line["right"], [])
+                line["right"] = {name: [] for name in line["right"]}
                 line["metrics"] = dict.fromkeys(line["metrics"], 0.0)
         return told
 
