@@ -25,7 +25,8 @@ def run_ids(client: httpx.Client, repository: Path) -> list[str]:
 def _finish(sessions: Sessions, view: RunView) -> None:
     """Put a run where the reconciler would put it: done, with its view."""
     now = datetime.now(UTC)
-    judged = {"state": RunState.DONE, "verdict": Verdict.EQUIVALENT, "finished_at": now}
+    lanes = [lane.model_copy(update={"verdict": Verdict.EQUIVALENT}) for lane in view.lanes]
+    judged = {"state": RunState.DONE, "verdict": Verdict.EQUIVALENT, "lanes": lanes, "finished_at": now}
     stored = view.model_copy(update=judged).model_dump(mode="json")
     with sessions.begin() as session:
         session.execute(
