@@ -44,7 +44,7 @@ def _build(**figures):
             {f"{arm}_{what}": 0 for arm in ("base", "head") for what in ("registers", "spills", "shared_memory")}
             | figures
         ),
-    )  # noqa: E501
+    )
 
 
 def test_changes_have_words():
