@@ -8,7 +8,7 @@ from driftline.contracts.words import FailureKind
 
 Reason = Literal[
     "child_died", "child_silent", "child_too_slow", "cpu_limit", "garbage_output", "flooded_channel", "lines_lost",
-    "out_of_memory", "disk_full", "too_many_processes", "worker_stopped", "model_missing", "dataset_missing",
+    "out_of_memory", "disk_full", "scratch_full", "too_many_processes", "worker_stopped", "model_missing", "dataset_missing",
     "dataset_changed", "environment_refused", "report_refused", "worker_error",
 ]  # fmt: skip
 

@@ -165,7 +165,7 @@ class Supervision:
     def _disk_overrun(self) -> Iterator[Failed]:
         if self._scratch.used_bytes() > self._limits.scratch_bytes:
             allowed = self._limits.scratch_bytes >> 20
-            yield self._told(TRANSIENT, "disk_full", f"the child wrote more than the {allowed} MB it may")
+            yield self._told(TRANSIENT, "scratch_full", f"the child wrote more than the {allowed} MB it may")
         free = shutil.disk_usage(self._scratch.own).free
         if free < self._limits.smallest_free_bytes:
             yield self._told(TRANSIENT, "disk_full", f"{free >> 20} MB are left on the worker's disk; free some")

@@ -175,7 +175,7 @@ def test_a_child_that_fills_the_disk_with_many_files(run_code: RunCode) -> None:
     told = run_code(
         "hello()\nfor i in range(6): open(str(i), 'wb').write(b'x' * (8 << 20))\ntime.sleep(60)",
     )
-    assert failure(told) == (TRANSIENT, "disk_full")
+    assert failure(told) == (TRANSIENT, "scratch_full")
 
 
 def test_a_child_that_found_the_disk_full(run_code: RunCode) -> None:

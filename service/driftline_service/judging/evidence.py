@@ -19,6 +19,12 @@ from driftline_service.judging.job_views import Tries, job_views_of, tries_of
 from driftline_service.judging.noise import noise_of
 from driftline_service.runs import planner
 
+NOT_THE_COMMITS = frozenset({
+    "lease_expired", "worker_stopped", "worker_error", "disk_full", "unreachable_repository", "git_timeout",
+    "git_failed",
+})  # fmt: skip
+"""Reasons that lie in the machinery. However often they come on one worker, they say nothing of the commit."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
@@ -132,6 +138,6 @@ def _failure(rows: _Rows, job: Job | None) -> ArmFailure | None:
 def _same_worker_as_base(rows: _Rows, job: Job, failed: Attempt | None) -> bool:
     """Base did the same work on this worker in this environment: the fault is then the commit's, not the machine's."""
     base = rows.attempt(rows.job(job.kind, Arm.BASE, job.lane_name))
-    if job.arm is Arm.BASE or base is None or failed is None:
+    if job.arm is Arm.BASE or base is None or failed is None or failed.failure_reason in NOT_THE_COMMITS:
         return False
     return (base.worker_name, base.environment_id) == (failed.worker_name, failed.environment_id)

@@ -1,8 +1,11 @@
 """Evidence is what was adopted: nothing of failed attempts, everything of good ones, partial while a run goes on."""
 
+import pytest
 from driftline.contracts.words import Arm, FailureKind, JobState, RunState
 from driftline.evidence import ArmFailure, CheckEvidence, EvaluationEvidence
+from driftline_service.database.tables import Job
 from driftline_service.judging import job_views, live_view, load_evidence
+from sqlalchemy import update
 
 
 def evidence(world, run_id):
@@ -48,6 +51,31 @@ def test_a_failed_head_on_bases_worker_is_told_apart(world):
         )
         world.messages()
         assert world.run(run_id).state is RunState.DONE
+
+
+@pytest.mark.parametrize(
+    ("reason", "blamed"),
+    [
+        ("child_died", True),
+        ("scratch_full", True),
+        ("disk_full", False),
+        ("worker_stopped", False),
+        ("git_failed", False),
+    ],
+)
+def test_a_fault_of_the_machinery_is_not_the_commits(world, reason, blamed):
+    run_id = world.submit(measure_noise=True)
+    base, head = sorted(world.reach(run_id, RunState.EVALUATING), key=lambda message: world.job(message[1]).arm)
+    world.worker.work(base)
+    for number in (1, 2, 3):
+        if number > 1:
+            world.clock.pass_seconds(60)
+            (head,) = world.messages()
+            with world.sessions.begin() as session:  # the worker's HTTP reads the real clock
+                session.execute(update(Job).where(Job.id == head[1]).values(not_before=None))
+        world.worker.fail(world.worker.claim(head), "transient", reason)
+    failure = evidence(world, run_id).lanes[0].head
+    assert (failure.attempts, failure.reason, failure.same_worker_as_base) == (3, reason, blamed)
 
 
 def test_noise_comes_from_evaluations_of_one_commit(world):
