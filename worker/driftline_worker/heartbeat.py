@@ -13,6 +13,9 @@ from driftline_worker.stop_request import StopRequest
 BEATS_PER_LEASE = 3
 """Two may be lost on the way."""
 
+LONGEST_PAUSE_SECONDS = 5.0
+"""A child that sends nothing is stopped within this time when its run is cancelled."""
+
 
 class Heartbeat:
     """Beats while its block runs."""
@@ -20,7 +23,7 @@ class Heartbeat:
     def __init__(self, beat: Callable[[], Directive], stop: StopRequest, *, lease_seconds: float) -> None:
         self._beat = beat
         self._stop = stop
-        self._pause = lease_seconds / BEATS_PER_LEASE
+        self._pause = min(lease_seconds / BEATS_PER_LEASE, LONGEST_PAUSE_SECONDS)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 

@@ -101,9 +101,12 @@ def test_a_repository_that_cannot_be_reached_is_tried_again(service: Any, make_d
     assert (finish(service)["failure_kind"], finish(service)["reason"]) == ("transient", "unreachable_repository")
 
 
-def test_a_stop_directive_ends_the_child_and_nothing_more_is_said(service: Any, make_desk: MakeDesk) -> None:
+@pytest.mark.parametrize("lease_seconds", [1, 600])
+def test_a_stop_directive_ends_a_silent_child_and_nothing_more_is_said(
+    service: Any, make_desk: MakeDesk, lease_seconds: int
+) -> None:
     service.directive = {"action": "stop", "reason": "cancelled"}
-    service.lease_seconds = 1
+    service.lease_seconds = lease_seconds
     desk, _ = make_desk("hello(); time.sleep(60)")
     begun = time.monotonic()
     work(desk, uuid4(), "t")
