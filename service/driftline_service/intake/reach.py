@@ -20,7 +20,7 @@ def unreachable_lanes(
     inside = [path.relative_to(kernel_path) for path in changed if path.is_relative_to(kernel_path)]
     folders = {path.parts[0] for path in inside}
     return {
-        lane.name: f"this lane cannot see this change: {lane.backend} loads nothing of {', '.join(sorted(folders))}"
+        lane.name: f"{lane.backend} loads nothing of {', '.join(sorted(folders))}"
         for lane in lanes
         if folders and folders <= OWN_FOLDERS.get(lane.backend, frozenset())
     }
