@@ -12,7 +12,7 @@ from driftline.cli.options import DEFAULT_DATA_DIR, DataDir
 
 def serve(
     data_dir: DataDir = DEFAULT_DATA_DIR,
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 takes any free one.")] = 8642,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 takes any free one.")] = 8642,
     eval_python: Annotated[
         Path | None, typer.Option(help="Python with torch and lm-eval; default .venv-eval's.")
     ] = None,

@@ -66,7 +66,11 @@ class Server:
             yield answer.iter_lines()
 
     def _json(self, method: str, path: str, **more: Any) -> Any:
-        return json.loads(self._send(method, path, **more))
+        text = self._send(method, path, **more)
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise CommandError(f"{self.url} is no Driftline server: it sent no JSON; check --server") from error
 
     def _send(
         self, method: str, path: str, *, parameters: Parameters | None = None, body: Mapping[str, Any] | None = None,
@@ -118,4 +122,5 @@ def _problem(text: str, status: int) -> str:
         problem = json.loads(text)
         return f"{problem['detail']} ({problem['reason']})"
     except (ValueError, KeyError, TypeError):
-        return f"the server answered {status}: {text[:200].strip() or 'nothing'}"
+        said = " ".join(text[:200].split()) or "nothing"
+        return f"the server answered {status}: {said}; is it a Driftline server?"

@@ -3,8 +3,10 @@
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,7 @@ def test_each_command_teaches_by_example(driftline: Driftline, command: str, tmp
         (["runs", "--server", "http://127.0.0.1:9"], "no answer from http://127.0.0.1:9"),
         (["submit", "--repo", "."], "Missing option '--head'; see `driftline submit --help`"),
         (["submit", "--server", "http://127.0.0.1:9", "--repo", "nowhere", "--head", "x"], "no such folder"),
+        (["serve", "--port", "99999"], "'--port': Input should be less than or equal to 65535"),
         (["report", "x", "--format", "pdf"], "'pdf' is not one of"),
         (["nonsense"], "No such command 'nonsense'"),
         (["data", "mmlu"], "no task 'mmlu'"),
@@ -55,6 +58,24 @@ def test_a_mistake_is_one_line_and_a_remedy(
     assert message in answer.stderr
     assert answer.stderr.startswith("driftline: ")
     assert answer.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_a_server_of_another_kind_is_told_in_a_line(driftline: Driftline, tmp_path: Path, status: int) -> None:
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(b"<html>\n<p>Hello</p>\n</html>\n")
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        answer = driftline("runs", "--server", f"http://127.0.0.1:{server.server_port}", folder=tmp_path)
+        server.shutdown()
+        thread.join()
+    assert (answer.returncode, answer.stderr.count("\n")) == (1, 1), answer.stderr
+    assert "Driftline server" in answer.stderr
 
 
 def test_another_version_of_the_data_is_refused(driftline: Driftline, tmp_path: Path) -> None:

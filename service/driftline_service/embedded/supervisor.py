@@ -148,11 +148,10 @@ def _listen(port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         listener.close()
-        raise CannotServe(
-            f"port {port} on {HOST}: {error.strerror}; choose another with --port, or 0 for any free one"
-        ) from error
+        why = error.strerror if isinstance(error, OSError) else "there is no such port"
+        raise CannotServe(f"port {port} on {HOST}: {why}; choose another with --port, or 0 for any free one") from error
     listener.listen(128)
     return listener
 
