@@ -14,8 +14,6 @@ sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module_
 """pygal 3.1 hangs a finder of the old kind into every import of the process, for map plug-ins that nothing here uses;
 Python 3.11 warns of it on each import that follows."""
 
-LOGPROB_MARGIN = 0.002
-"""nats a token (design section 6, rule 7)"""
 
 WIDTH = 900
 ROW_HEIGHT = 34
