@@ -16,6 +16,14 @@ from driftline.judge.comparability import key_differences, unpaired
 from driftline.judge.divergence import divergence
 from driftline.judge.health import health, over_budget
 
+NOT_THE_COMMITS: Final = frozenset(
+    {
+        "bad_spec", "dataset_changed", "dataset_missing", "environment_refused", "model_missing", "model_unloadable",
+        "model_unsupported", "no_gpu", "report_refused", "task_invalid", "worker_error", "wrong_dtype",
+    }
+)  # fmt: skip
+"""Reasons that speak of a worker, its files or a lane's configuration: no commit is blamed for them."""
+
 MOST_FIELDS: Final = 5
 """Differing fields named in the sentence; the page lists all."""
 
@@ -82,7 +90,9 @@ def _is_unsupported(arm: object) -> bool:
 
 
 def _is_heads_fault(head: ArmFailure) -> bool:
-    """A permanent failure, or one that came back on the worker on which base succeeded."""
+    """A permanent failure, or one that came back on the worker on which base succeeded; not one of the worker's own."""
+    if head.reason in NOT_THE_COMMITS:
+        return False
     return head.kind is FailureKind.PERMANENT or (head.same_worker_as_base and head.attempts > 1)
 
 

@@ -98,6 +98,13 @@ def test_a_head_that_cannot_be_evaluated_is_broken_and_red(build):
     assert view.headline.color == "red"
 
 
+def test_a_worker_without_the_model_breaks_no_commit(build):
+    failure = ArmFailure(FailureKind.PERMANENT, "model_missing", "no canary/model on this worker")
+    view = judge(build.run(build.evidence(build.lane(), build.evaluation(build.answers()), failure)))
+    assert not view.lanes[0].broken
+    assert (view.verdict, view.headline.color) == (Verdict.NOT_COMPARABLE, "neutral")
+
+
 def test_a_mode_that_only_head_lacks_is_a_regression_and_one_that_both_lack_is_left_out(build):
     gone, same = ArmFailure(FailureKind.UNSUPPORTED, "no_v0", "V0 was removed"), build.evaluation(build.answers())
     lanes = (build.evidence(build.lane("lost"), same, gone), build.evidence(build.lane("never"), gone, gone))
