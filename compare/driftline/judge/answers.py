@@ -33,6 +33,9 @@ class Answers:
     def scored(self) -> dict[int, dict[str, Scored]]:
         return {doc_id: score(sample.response, sample.target) for doc_id, sample in self.by_doc.items()}
 
+    def right_by_filter(self, doc_id: int) -> dict[str, bool]:
+        return {name: scored.right for name, scored in self.scored[doc_id].items()}
+
     def right(self, filter_name: str) -> frozenset[int]:
         return frozenset(doc_id for doc_id, scored in self.scored.items() if scored[filter_name].right)
 
@@ -51,4 +54,12 @@ def logprobs(sample: SampleEvidence) -> NDArray[np.float64] | None:
     return np.where(np.isfinite(values), values, FLOOR_NATS)
 
 
-__all__ = ["FILTERS", "Answers", "logprobs"]
+def paired_logprobs(
+    base: SampleEvidence, head: SampleEvidence
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Both arms' log-probabilities of one question, token by token; None unless both have equally many and at least one."""
+    one, other = logprobs(base), logprobs(head)
+    return (one, other) if one is not None and other is not None and one.size == other.size > 0 else None
+
+
+__all__ = ["FILTERS", "Answers", "logprobs", "paired_logprobs"]

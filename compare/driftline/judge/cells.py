@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from driftline.contracts.report import Comparison
 from driftline.contracts.words import Metric, Verdict
-from driftline.judge.answers import FILTERS, Answers, logprobs
+from driftline.judge.answers import FILTERS, Answers, paired_logprobs
 from driftline.judge.health import BUDGET
 from driftline.statistics.bootstrap import mean_interval
-from driftline.statistics.equivalence import within_margin
+from driftline.statistics.equivalence import INTERVAL_LEVEL, within_margin
 from driftline.statistics.mcnemar import exact_p
 from driftline.statistics.permutation import sign_flip_p
 from driftline.statistics.power import Spread, questions_for_equivalence, smallest_visible_drop, smallest_visible_mean
@@ -20,9 +20,6 @@ from driftline.statistics.tango import score_interval
 
 ALPHA: Final = 0.05
 """For the family of all cells of a run, after Holm."""
-
-LEVEL: Final = 0.90
-"""Two one-sided tests at 5 %, not adjusted over cells."""
 
 Z_ONE_SIDED: Final = 1.6448536269514722
 """The normal quantile of 95 %."""
@@ -77,7 +74,7 @@ def _exact_match(task: str, name: str, arms: tuple[Answers, Answers], shared: li
     return Cell(
         task=task, metric=Metric.EXACT_MATCH, filter=name, n=n, base=len(right_base) / n, head=len(right_head) / n,
         lost=lost, gained=gained, p_value=exact_p(lost, gained),
-        interval=score_interval(lost, gained, n, level=LEVEL),
+        interval=score_interval(lost, gained, n, level=INTERVAL_LEVEL),
         deviation=math.sqrt(max((lost + gained) / n - difference**2, 0.0)), margin=margin,
     )  # fmt: skip
 
@@ -87,7 +84,7 @@ def _logprob(task: str, base: NDArray[np.float64], head: NDArray[np.float64]) ->
     return Cell(
         task=task, metric=Metric.LOGPROB, filter=TEACHER_FORCED, n=differences.size, base=float(base.mean()),
         head=float(head.mean()), lost=None, gained=None, p_value=sign_flip_p(differences),
-        interval=mean_interval(differences, level=LEVEL),
+        interval=mean_interval(differences, level=INTERVAL_LEVEL),
         deviation=float(differences.std(ddof=1)) if differences.size > 1 else 0.0, margin=LOGPROB_MARGIN,
     )  # fmt: skip
 
@@ -101,9 +98,9 @@ def _mean_logprobs(
     """
     pairs = []
     for doc_id in shared:
-        one, other = logprobs(base.by_doc[doc_id]), logprobs(head.by_doc[doc_id])
-        if one is not None and other is not None and one.size == other.size > 0:
-            pairs.append((float(one.mean()), float(other.mean())))
+        tokens = paired_logprobs(base.by_doc[doc_id], head.by_doc[doc_id])
+        if tokens is not None:
+            pairs.append((float(tokens[0].mean()), float(tokens[1].mean())))
     if len(shared) - len(pairs) > BUDGET * len(shared):
         return None
     values = np.array(pairs)

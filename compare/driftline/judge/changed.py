@@ -7,7 +7,7 @@ import numpy as np
 
 from driftline.contracts.report import ChangedSample
 from driftline.evidence import EvaluationEvidence, LaneEvidence, RunEvidence
-from driftline.judge.answers import Answers, logprobs
+from driftline.judge.answers import Answers, paired_logprobs
 
 WORD = re.compile(r"\S+")
 
@@ -23,21 +23,26 @@ def changed_in_lane(lane: LaneEvidence) -> Iterator[ChangedSample]:
     if not isinstance(lane.base, EvaluationEvidence) or not isinstance(lane.head, EvaluationEvidence):
         return
     base, head = Answers(lane.base), Answers(lane.head)
-    shared = base.by_doc.keys() & head.by_doc.keys()
-    for doc_id in sorted(shared, key=lambda each: (base.by_doc[each].rank, each)):
+    for doc_id in changed_questions(base, head):
         one, other = base.by_doc[doc_id], head.by_doc[doc_id]
-        right_base = {name: scored.right for name, scored in base.scored[doc_id].items()}
-        right_head = {name: scored.right for name, scored in head.scored[doc_id].items()}
-        if one.response == other.response and right_base == right_head:
-            continue
-        before, after = logprobs(one), logprobs(other)
-        comparable = before is not None and after is not None and before.size == after.size > 0
+        tokens = paired_logprobs(one, other)
         yield ChangedSample(
             lane=lane.lane.name, doc_id=doc_id, question=one.question, target=one.target, base_response=one.response,
-            head_response=other.response, base_right=right_base, head_right=right_head,
+            head_response=other.response, base_right=base.right_by_filter(doc_id), head_right=head.right_by_filter(doc_id),
             first_different_word=first_different_word(one.response, other.response),
-            logprob_move=float(np.abs(after - before).max()) if comparable and before is not None and after is not None else None,
+            logprob_move=float(np.abs(tokens[1] - tokens[0]).max()) if tokens is not None else None,
         )  # fmt: skip
+
+
+def changed_questions(base: Answers, head: Answers) -> list[int]:
+    """Questions that both arms answered, with another text or another correctness, in the fixed order."""
+    shared = base.by_doc.keys() & head.by_doc.keys()
+    return [
+        doc_id
+        for doc_id in sorted(shared, key=lambda each: (base.by_doc[each].rank, each))
+        if base.by_doc[doc_id].response != head.by_doc[doc_id].response
+        or base.right_by_filter(doc_id) != head.right_by_filter(doc_id)
+    ]
 
 
 def first_different_word(base: str, head: str) -> int | None:

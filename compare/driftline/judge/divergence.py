@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from driftline.contracts.report import Divergence
-from driftline.judge.answers import Answers, logprobs
+from driftline.judge.answers import Answers, paired_logprobs
 
 MOVED_NATS: Final = 1e-3
 """A clean float32 run in other chunks moves no token by as much; a kernel bug moves most (docs/statistics.md)."""
@@ -16,10 +16,10 @@ def divergence(base: Answers, head: Answers) -> Divergence:
     shared = sorted(base.by_doc.keys() & head.by_doc.keys())
     largest, first = [], []
     for doc_id in shared:
-        one, other = logprobs(base.by_doc[doc_id]), logprobs(head.by_doc[doc_id])
-        if one is None or other is None or one.size != other.size or one.size == 0:
+        tokens = paired_logprobs(base.by_doc[doc_id], head.by_doc[doc_id])
+        if tokens is None:
             continue
-        moves = np.abs(other - one)
+        moves = np.abs(tokens[1] - tokens[0])
         largest.append(float(moves.max()))
         if largest[-1] > MOVED_NATS:
             first.append(int(np.argmax(moves > MOVED_NATS)))

@@ -12,6 +12,7 @@ from driftline.contracts.words import Arm, FailureKind, Metric, Verdict
 from driftline.evidence import ArmFailure, EvaluationEvidence, LaneEvidence
 from driftline.judge.answers import FILTERS, Answers
 from driftline.judge.cells import Cell, cells
+from driftline.judge.changed import changed_questions
 from driftline.judge.comparability import key_differences, unpaired
 from driftline.judge.divergence import divergence
 from driftline.judge.health import health, over_budget
@@ -126,26 +127,13 @@ def _compared(
         _caused(differences),
         cells=tuple(cells(lane.lane.task.name, base, head, margin)),
         divergence=divergence(base, head),
-        changed=_changed(base, head),
+        changed=len(changed_questions(base, head)),
         **facts,  # type: ignore[arg-type]
     )
 
 
 def _caused(differences: tuple[KeyDifference, ...]) -> tuple[str, ...]:
     return tuple(f"{each.field}: {each.base} on base, {each.head} on head" for each in differences if not each.blocks)
-
-
-def _changed(base: Answers, head: Answers) -> int:
-    shared = base.by_doc.keys() & head.by_doc.keys()
-    return sum(
-        base.by_doc[doc_id].response != head.by_doc[doc_id].response
-        or _verdicts(base, doc_id) != _verdicts(head, doc_id)
-        for doc_id in shared
-    )
-
-
-def _verdicts(arm: Answers, doc_id: int) -> list[bool]:
-    return [scored.right for scored in arm.scored[doc_id].values()]
 
 
 def _scores(lane: LaneEvidence) -> tuple[ArmScore, ...]:
