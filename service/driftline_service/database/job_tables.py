@@ -24,7 +24,12 @@ class Job(Base):
         one_of("state", JobState),
         one_of("failure_kind", FailureKind),
         CheckConstraint("(lane_name is not null) = (kind = 'evaluate')", name="lane"),
-        CheckConstraint("(adopted_attempt_id is not null) = (state = 'succeeded')", name="adopted"),
+        CheckConstraint(
+            "(adopted_attempt_id is not null or import_id is not null) = (state = 'succeeded')", name="adopted"
+        ),
+        CheckConstraint(
+            "import_id is null or (adopted_attempt_id is null and kind = 'evaluate' and arm = 'base')", name="import"
+        ),
         CheckConstraint("(failure_kind is not null) = (state = 'failed')", name="failure"),
         CheckConstraint(f"(finished_at is not null) = (state in ({FINISHED_JOB}))", name="finished"),
         Index("ix_jobs_baseline", "commit_sha", "kind", "lane_hash", postgresql_where="state = 'succeeded'"),
@@ -46,6 +51,8 @@ class Job(Base):
     message: Mapped[str] = mapped_column(Text, server_default="")
     adopted_attempt_id: Mapped[UUID | None] = mapped_column(ForeignKey("attempts.id", use_alter=True))
     reused_from_job_id: Mapped[UUID | None] = mapped_column(ForeignKey("jobs.id"))
+    import_id: Mapped[UUID | None] = mapped_column(ForeignKey("imports.id"))
+    """the promoted import that stands for this base evaluation"""
     not_before: Mapped[datetime | None]
     created_at: Mapped[base.CreatedAt]
     started_at: Mapped[datetime | None]

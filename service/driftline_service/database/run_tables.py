@@ -93,13 +93,18 @@ class RunLane(Base):
 
 
 class Event(Base):
-    """Why a run is where it is. Append-only (trigger `append_only`); each insert notifies `driftline_events`."""
+    """Why a run, or an import, is where it is. Append-only (trigger `append_only`); a run's notify `driftline_events`."""
 
     __tablename__ = "events"
-    __table_args__ = (Index("ix_events_run_id_id", "run_id", "id"),)
+    __table_args__ = (
+        CheckConstraint("num_nonnulls(run_id, import_id) = 1", name="subject"),
+        Index("ix_events_run_id_id", "run_id", "id"),
+        Index("ix_events_import_id_id", "import_id", "id", postgresql_where="import_id is not null"),
+    )
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
-    run_id: Mapped[UUID] = mapped_column(ForeignKey("runs.id"))
+    run_id: Mapped[UUID | None] = mapped_column(ForeignKey("runs.id"))
+    import_id: Mapped[UUID | None] = mapped_column(ForeignKey("imports.id"))
     job_id: Mapped[UUID | None] = mapped_column(ForeignKey("jobs.id"))
     at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
     kind: Mapped[str] = mapped_column(Text)

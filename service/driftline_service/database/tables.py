@@ -1,6 +1,7 @@
 """Every table in one name: import tables from here. docs/architecture.md draws how they hang together."""
 
 from driftline_service.database.base import Base
+from driftline_service.database.import_tables import Import, ImportKind, ImportSample, ImportScore
 from driftline_service.database.job_tables import Attempt, ClaimToken, Job, OutboxMessage, Worker
 from driftline_service.database.result_tables import KernelBuild, KernelCase, Question, Sample, TeacherForced
 from driftline_service.database.run_tables import Event, Repository, Run, RunLane
@@ -12,6 +13,7 @@ PROGRESS_CHANNEL = "driftline_progress"
 """NOTIFY channel of stored batches of lines; the payload is the run's id."""
 
 __all__ = [
-    "EVENTS_CHANNEL", "PROGRESS_CHANNEL", "Attempt", "Base", "ClaimToken", "Event", "Job", "KernelBuild", "KernelCase",
-    "OutboxMessage", "Question", "Repository", "Run", "RunLane", "Sample", "TeacherForced", "Worker",
+    "EVENTS_CHANNEL", "PROGRESS_CHANNEL", "Attempt", "Base", "ClaimToken", "Event", "Import", "ImportKind",
+    "ImportSample", "ImportScore", "Job", "KernelBuild", "KernelCase", "OutboxMessage", "Question", "Repository", "Run",
+    "RunLane", "Sample", "TeacherForced", "Worker",
 ]  # fmt: skip
