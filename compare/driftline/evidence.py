@@ -22,13 +22,23 @@ class SampleEvidence:
     question: str
     target: str
     response: str
-    finish_reason: str
-    prompt_tokens: int
-    response_tokens: int
-    left_truncated: bool = False
+    finish_reason: str | None
+    """None, like the next three, where it is not known: lm-eval's files do not tell"""
+    prompt_tokens: int | None
+    response_tokens: int | None
+    left_truncated: bool | None = False
     logprobs: bytes | None = None
     """little-endian float32, nats; prompt tokens first, then those of the gold answer"""
     scored_prompt_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vouched:
+    """An evaluation that was not measured here: a person reported it, and an admin vouches for what it leaves unsaid."""
+
+    import_id: UUID
+    reported_by: str
+    promoted_by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +52,8 @@ class EvaluationEvidence:
     recorded: dict[str, str]
     attempts: int = 1
     reused_from: UUID | None = None
+    vouched: Vouched | None = None
+    """set for an import that stands for a base arm: of its key only what it states is compared"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,12 +89,13 @@ class ArmHealth(Contract):
     questions: int
     missing: int
     duplicates: int
-    left_truncated: int
+    left_truncated: int | None = Field(description="None where it is not known, as of an imported evaluation")
     mean_mismatch: bool = Field(description="driftline's recomputed mean differs from lm-eval's")
-    length_stops: int
+    length_stops: int | None
     invalid: dict[str, int] = Field(description="filter -> answers from which nothing was extracted")
     attempts: int
     reused_from: UUID | None = Field(None, description="run whose evaluation this arm reuses as a baseline")
+    imported_from: UUID | None = Field(None, description="import that an admin promoted to stand for this arm")
     failure: str | None = Field(None, description="reason code and message if this arm could not be evaluated")
 
 

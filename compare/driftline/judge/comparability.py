@@ -11,10 +11,16 @@ CAUSED_BY_COMMIT = ("served.",)
 def key_differences(base: EvaluationEvidence, head: EvaluationEvidence) -> list[KeyDifference]:
     """Every field in which the arms' keys differ, blocking ones first.
 
-    A must_match field blocks; a recorded one blocks unless the commit itself can have caused it.
+    A must_match field blocks; a recorded one blocks unless the commit itself can have caused it. Of an evaluation that
+    an admin vouches for only what it states is compared.
     """
-    found = _differences(base.must_match, head.must_match, recorded=False)
-    found += _differences(base.recorded, head.recorded, recorded=True)
+    if base.vouched is not None or head.vouched is not None:
+        stated = base.must_match.keys() & head.must_match.keys()
+        keys = ({name: arm.must_match[name] for name in stated} for arm in (base, head))
+        found = _differences(*keys, recorded=False)
+    else:
+        found = _differences(base.must_match, head.must_match, recorded=False)
+        found += _differences(base.recorded, head.recorded, recorded=True)
     return sorted(found, key=lambda each: (not each.blocks, each.field))
 
 

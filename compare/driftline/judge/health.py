@@ -1,5 +1,6 @@
 """Health before accuracy: what the model did not say is counted apart from what it said wrong (design 6.1)."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from driftline.contracts.report import ArmHealth
@@ -28,14 +29,18 @@ def health(arm: Arm, evidence: EvaluationEvidence | ArmFailure) -> ArmHealth:
         questions=len(evidence.expected_doc_ids),
         missing=len(set(evidence.expected_doc_ids) - answers.by_doc.keys()),
         duplicates=len(evidence.samples) - len(answers.by_doc),
-        left_truncated=sum(sample.left_truncated for sample in answers.by_doc.values()),
+        left_truncated=_known_sum(sample.left_truncated for sample in answers.by_doc.values()),
         mean_mismatch=_mean_differs(answers),
-        length_stops=sum(sample.finish_reason == "length" for sample in answers.by_doc.values()),
+        length_stops=_known_sum(
+            None if sample.finish_reason is None else sample.finish_reason == "length"
+            for sample in answers.by_doc.values()
+        ),
         invalid={
             name: sum(scored[name].extracted == INVALID for scored in answers.scored.values()) for name in FILTERS
         },
         attempts=evidence.attempts,
         reused_from=evidence.reused_from,
+        imported_from=evidence.vouched.import_id if evidence.vouched else None,
     )
 
 
@@ -43,13 +48,20 @@ def over_budget(seen: ArmHealth) -> str | None:
     """Why an arm is not fit to be scored, or None."""
     if seen.mean_mismatch:
         return f"{seen.arm}: the score recomputed from the answers differs from what lm-eval reported"
-    unanswered = seen.missing + seen.duplicates + seen.left_truncated
+    cut = seen.left_truncated or 0  # what is not known of an import was vouched for
+    unanswered = seen.missing + seen.duplicates + cut
     if unanswered > BUDGET * seen.questions:
         return (
-            f"{seen.arm}: {seen.missing} answers missing, {seen.duplicates} doubled, {seen.left_truncated} prompts cut, "
+            f"{seen.arm}: {seen.missing} answers missing, {seen.duplicates} doubled, {cut} prompts cut, "
             f"more than {BUDGET:.1%} of {seen.questions} questions"
         )
     return None
+
+
+def _known_sum(values: Iterable[bool | None]) -> int | None:
+    """How many are true; None if any is not known."""
+    listed = list(values)
+    return None if None in listed else sum(map(bool, listed))
 
 
 def _mean_differs(answers: Answers) -> bool:

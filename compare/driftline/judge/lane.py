@@ -116,7 +116,8 @@ def _compared(
         refusals.append(why)
     facts = {"health": seen, "scores": _scores(lane), "differences": differences}
     if refusals:
-        return Weighed(lane, tuple(refusals), Verdict.NOT_COMPARABLE, **facts)  # type: ignore[arg-type]
+        told = (*refusals, *_vouched(arms[0]))
+        return Weighed(lane, told, Verdict.NOT_COMPARABLE, **facts)  # type: ignore[arg-type]
     if lane.noise is not None and lane.noise.unstable:
         reason = (
             "this lane differs from itself: evaluations of one commit disagree, so no change is blamed for a difference"
@@ -124,11 +125,21 @@ def _compared(
         return Weighed(lane, (reason,), Verdict.NOT_COMPARABLE, **facts)  # type: ignore[arg-type]
     return Weighed(
         lane,
-        _caused(differences),
+        (*_vouched(arms[0]), *_caused(differences)),
         cells=tuple(cells(lane.lane.task.name, base, head, margin)),
         divergence=divergence(base, head),
         changed=len(changed_questions(base, head)),
         **facts,  # type: ignore[arg-type]
+    )
+
+
+def _vouched(base: EvaluationEvidence) -> tuple[str, ...]:
+    """Whose word a base arm rests on that was not measured here."""
+    if (by := base.vouched) is None:
+        return ()
+    return (
+        f"base was not measured here: it is import {by.import_id}, reported by {by.reported_by}; {by.promoted_by} "
+        "promoted it and vouches for what its files do not say",
     )
 
 
