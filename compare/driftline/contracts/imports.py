@@ -5,9 +5,10 @@ An import is never a measurement of this service: every shape here says who repo
 
 from datetime import datetime
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 from uuid import UUID
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from driftline.contracts.base import Contract, Digest, Name, Share
 from driftline.contracts.report import EventView
@@ -18,7 +19,19 @@ CommitName = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{7,40}$")]
 _STORABLE = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]*$"
 Person = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]+$", min_length=1, max_length=100)]
 Note = Annotated[str, StringConstraints(pattern=_STORABLE, max_length=1000)]
-Address = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x20\x7f\ud800-\udfff]+$", max_length=500)]
+
+
+def _without_password(address: str) -> str:
+    if "://" in address and ":" in urlsplit(address).netloc.rpartition("@")[0]:
+        raise ValueError("must hold no password: pages show the address")
+    return address
+
+
+Address = Annotated[
+    str,
+    StringConstraints(pattern=r"^[^\x00-\x20\x7f\ud800-\udfff]+$", max_length=500),
+    AfterValidator(_without_password),
+]
 """A repository as runs name it: a URL, or a folder of the service's machine."""
 
 ScoreName = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]+$", max_length=100)]

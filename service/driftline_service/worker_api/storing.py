@@ -1,7 +1,6 @@
 """Admitted lines become rows of their attempt. What may be stored was decided in admission.py."""
 
 from collections.abc import Iterable, Sequence
-from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +20,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
 from driftline_service.database import tables
+from driftline_service.database.question_hash import question_hash
 from driftline_service.database.tables import Attempt
 from driftline_service.worker_api.admission import decoded_logprobs
 
@@ -67,7 +67,7 @@ def _store_samples(session: Session, attempt_id: UUID, lines: Sequence[Sample]) 
 
 
 def _content_hash(line: Sample) -> str:
-    return sha256(f"{len(line.question)} {line.question}{line.target}".encode()).hexdigest()
+    return question_hash(line.question, line.target)
 
 
 def _forced_row(attempt_id: UUID, line: TeacherForced) -> dict[str, Any]:
