@@ -11,6 +11,7 @@ from driftline_service import pages, worker_api
 from driftline_service.api import (
     health,
     lanes,
+    metrics,
     problems,
     run_detail,
     run_events,
@@ -26,9 +27,10 @@ from driftline_service.auth.hosts import HostRule
 from driftline_service.auth.token import AdminToken
 from driftline_service.database.engine import make_engine, make_sessions
 from driftline_service.lanes import read_lanes
+from driftline_service.metrics.served import RequestTimes, Served
 from driftline_service.settings import Settings
 
-PARTS = (run_submission, run_list, run_detail, run_events, lanes, workers, health, worker_api, pages)
+PARTS = (run_submission, run_list, run_detail, run_events, lanes, workers, health, metrics, worker_api, pages)
 """Each has a `router`. Whoever adds one, adds it here."""
 
 DESCRIPTION = """Did this commit move the model's accuracy away from main?
@@ -47,6 +49,7 @@ def create_app(settings: Settings) -> FastAPI:
     context = Context(
         settings=settings, lanes=read_lanes(settings.config_path), sessions=make_sessions(engine),
         admin=AdminToken.of(settings), wakeups=Wakeups(_dsn(settings)),
+        served=Served(),
     )  # fmt: skip
 
     @asynccontextmanager
@@ -62,11 +65,13 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.context = context
     app.state.settings = settings
     app.state.sessions = context.sessions
+    app.state.served = context.served
     problems.register(app)
     for part in PARTS:
         app.include_router(part.router)
     app.add_middleware(BodyLimit, limits=BodyLimits(settings.max_body_bytes, settings.max_worker_body_bytes))
     app.add_middleware(HostCheck, rule=HostRule.of(settings))
+    app.add_middleware(RequestTimes, served=context.served)
     return app
 
 

@@ -11,6 +11,7 @@ from driftline_service.api.problems import Problem
 from driftline_service.api.wakeups import Wakeups
 from driftline_service.auth.token import AdminToken
 from driftline_service.lanes import Lanes
+from driftline_service.metrics.served import Served
 from driftline_service.settings import Settings
 
 
@@ -23,6 +24,7 @@ class Context:
     sessions: sessionmaker[Session]
     admin: AdminToken
     wakeups: Wakeups
+    served: Served
 
 
 def context(request: Request) -> Context:

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Annotated
 from uuid import UUID
 
+from driftline.contracts.channel import Sample
 from driftline.contracts.worker_api import Claim, ClaimRequest, Directive, Finish, LineBatch
 from fastapi import APIRouter, Depends, Header, Request
 
@@ -11,6 +12,7 @@ from driftline_service.api import problems
 from driftline_service.api.problems import Problem
 from driftline_service.database.engine import Sessions
 from driftline_service.logs import about
+from driftline_service.metrics.served import Served
 from driftline_service.worker_api import claiming, reports
 from driftline_service.worker_api.bodies import parse, raw_body
 from driftline_service.worker_api.leases import now_utc
@@ -53,11 +55,17 @@ def claim_job(job_id: UUID, token: Token, body: Body, sessions: Factory, lease: 
 
 
 @router.post("/attempts/{attempt_id}/lines", responses=problems.responses(401, 409, 410, 413, 422))
-def report_lines(attempt_id: UUID, token: Token, body: Body, sessions: Factory, lease: Lease) -> Directive:
+def report_lines(
+    attempt_id: UUID, token: Token, body: Body, sessions: Factory, lease: Lease, request: Request
+) -> Directive:
     """Store a batch of lines; one that is stored already is answered again and stored once."""
     batch = parse(LineBatch, body)
     with sessions.begin() as session:
-        return reports.store_lines(session, attempt_id, token, batch, lease=lease, now=now_utc())
+        directive = reports.store_lines(session, attempt_id, token, batch, lease=lease, now=now_utc())
+    if isinstance(served := getattr(request.app.state, "served", None), Served):
+        served.lines.inc(len(batch.lines))
+        served.samples.inc(sum(isinstance(line, Sample) for line in batch.lines))
+    return directive
 
 
 @router.post("/attempts/{attempt_id}/heartbeat", responses=problems.responses(401, 410))

@@ -1,0 +1,64 @@
+"""Counts and ages of what is queued, running and done, one query a family. The database is the truth, so every replica
+of the service reports the same."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import TextClause, text
+from sqlalchemy.orm import Session
+
+Rows = list[tuple[Any, ...]]
+
+JOBS_UNFINISHED = text("""
+    select queue, kind, state, count(*) from jobs where state in ('queued', 'running') group by 1, 2, 3
+""")
+
+OLDEST_QUEUED = text("""
+    select queue, extract(epoch from :now - min(greatest(created_at, coalesce(not_before, created_at))))
+    from jobs where state = 'queued' and coalesce(not_before, created_at) <= :now group by 1
+""")
+
+JOB_OUTCOMES = text("""
+    select kind, state, coalesce(failure_kind, '') as class, count(*)
+    from jobs where state not in ('queued', 'running') group by 1, 2, 3
+""")
+
+ATTEMPT_FAILURES = text("""
+    select jobs.kind, coalesce(attempts.failure_kind, '') as class, count(*)
+    from attempts join jobs on jobs.id = attempts.job_id where attempts.state = 'failed' group by 1, 2
+""")
+
+RUNS = text("select state, count(*) from runs group by 1")
+
+VERDICTS = text("""
+    select coalesce(view ->> 'verdict', 'none'), view -> 'kernel_check' ->> 'result', count(*)
+    from runs where state = 'done' group by 1, 2
+""")
+
+CHILD_SECONDS = text("""
+    select jobs.kind, jobs.queue, sum(attempts.child_seconds)
+    from attempts join jobs on jobs.id = attempts.job_id group by 1, 2
+""")
+
+OUTBOX = text("""
+    select count(*), coalesce(extract(epoch from :now - min(not_before)), 0)
+    from outbox where sent_at is null and not_before <= :now
+""")
+
+OVERDUE_LEASES = text("""
+    select count(*), coalesce(extract(epoch from :now - min(lease_until)), 0)
+    from attempts where state = 'running' and lease_until < :now
+""")
+
+RECONCILERS = text("""
+    select count(*) from pg_locks
+    where locktype = 'advisory' and granted and database = (select oid from pg_database where datname = current_database())
+      and ((classid::bigint << 32) | objid::bigint) = :key
+""")
+
+WORKERS = text("select count(*) filter (where last_seen >= :since), count(*) from workers")
+
+
+def rows(session: Session, query: TextClause, **values: datetime | int) -> Rows:
+    """All rows of one of this module's queries."""
+    return [tuple(row) for row in session.execute(query, values)]
