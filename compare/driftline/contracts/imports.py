@@ -16,8 +16,8 @@ from driftline.contracts.report import EventView
 CommitName = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{7,40}$")]
 """A commit as people print it: at least seven hexadecimal digits. Only a full one can become a baseline."""
 
-_STORABLE = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]*$"
-Person = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]+$", min_length=1, max_length=100)]
+_STORABLE = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f]*$"
+Person = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", min_length=1, max_length=100)]
 Note = Annotated[str, StringConstraints(pattern=_STORABLE, max_length=1000)]
 
 
@@ -29,12 +29,12 @@ def _without_password(address: str) -> str:
 
 Address = Annotated[
     str,
-    StringConstraints(pattern=r"^[^\x00-\x20\x7f\ud800-\udfff]+$", max_length=500),
+    StringConstraints(pattern=r"^[^\x00-\x20\x7f]+$", max_length=500),
     AfterValidator(_without_password),
 ]
 """A repository as runs name it: a URL, or a folder of the service's machine."""
 
-ScoreName = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f\ud800-\udfff]+$", max_length=100)]
+ScoreName = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=100)]
 
 LARGEST_COUNT = 2**31 - 1
 MOST_POINTS = 1000

@@ -35,7 +35,7 @@ def _add_arm(digest: "hashlib._Hash", arm: ArmEvidence) -> None:
     scores = arm.scores.model_dump(mode="json") if arm.scores else None
     digest.update(json.dumps(scores, sort_keys=True).encode())
     if arm.vouched is not None:
-        digest.update(repr(arm.vouched).encode())
+        digest.update(arm.vouched.import_id.bytes)
     for sample in sorted(arm.samples, key=lambda each: each.doc_id):
         text = [
             sample.doc_id, sample.rank, sample.doc_hash, sample.prompt_hash, sample.target_hash, sample.target,

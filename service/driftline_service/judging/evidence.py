@@ -15,6 +15,7 @@ from driftline_service.database import attempt_queries, job_queries, result_quer
 from driftline_service.database.event_queries import events_of
 from driftline_service.database.tables import Attempt, Job, Run, RunLane
 from driftline_service.judging.evaluation import load_evaluation
+from driftline_service.judging.imported import load_import
 from driftline_service.judging.job_views import Tries, job_views_of, tries_of
 from driftline_service.judging.noise import noise_of
 from driftline_service.runs import planner
@@ -100,6 +101,8 @@ def _lane(session: Session, row: RunLane, rows: _Rows) -> LaneEvidence:
 def _arm(session: Session, rows: _Rows, arm: Arm, lane: Lane) -> ArmEvidence:
     job = rows.job(JobKind.EVALUATE, arm, lane.name)
     attempt = rows.attempt(job)
+    if job is not None and job.import_id is not None:
+        return load_import(session, job.import_id, lane)
     if job is None or attempt is None:
         return _failure(rows, job)
     tries = rows.tries.get(job.id)

@@ -51,6 +51,8 @@ def _view(job: Job, tries: Tries | None) -> JobView:
     message = job.message
     if job.reused_from_job_id is not None:
         message = "reused from an earlier run"
+    elif job.import_id is not None:
+        message = "reported by a person, promoted to baseline"
     return JobView(
         job_id=job.id, kind=job.kind, arm=job.arm, lane=job.lane_name, state=job.state,
         attempts=0 if tries is None else tries.count, message=message,

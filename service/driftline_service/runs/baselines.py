@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from driftline_service.database import attempt_queries, job_queries, run_queries, worker_queries
 from driftline_service.database.event_queries import record
 from driftline_service.database.tables import Attempt, Job, Run
-from driftline_service.runs import planner
+from driftline_service.runs import imports, planner
 from driftline_service.runs.outcomes import title
 
 
@@ -24,8 +24,11 @@ def reuse(session: Session, run: Run, jobs: Iterable[Job], now: datetime) -> Non
         if not _may_be_reused(session, run, job):
             continue
         environment = worker_queries.latest_environment(session, _gpu_type(session, job))
-        baseline = None if environment is None else job_queries.baseline_of(session, job, environment)
+        if environment is None:
+            continue
+        baseline = job_queries.baseline_of(session, job, environment)
         if baseline is None:
+            imports.stand_in(session, job, environment, now)
             continue
         values = {"adopted_attempt_id": baseline.attempt_id, "reused_from_job_id": baseline.job_id, "finished_at": now}
         if job_queries.move_job(session, job.id, expected=(JobState.QUEUED,), state=JobState.SUCCEEDED, **values):
@@ -53,9 +56,14 @@ def revise(session: Session, run: Run, jobs: Sequence[Job]) -> bool:
     revised = False
     for (arm, lane_name), base in current.items():
         head = current.get((Arm.HEAD, lane_name))
-        if arm is not Arm.BASE or base.reused_from_job_id is None or head is None:
+        if arm is not Arm.BASE or head is None:
             continue
-        fields = _differences(session, base, head)
+        if base.import_id is not None:
+            fields = imports.differences(session, base, head)
+        elif base.reused_from_job_id is not None:
+            fields = _differences(session, base, head)
+        else:
+            continue
         if fields:
             session.add(_fresh(base))
             told = f"{title(base)}: head differs in {', '.join(fields)}; base is evaluated afresh"
