@@ -82,6 +82,7 @@ alter table jobs drop constraint ck_jobs_adopted;
 alter table jobs add constraint ck_jobs_adopted check (
     (adopted_attempt_id is not null or import_id is not null) = (state = 'succeeded')
 );
+create index ix_jobs_history on jobs (lane_name, finished_at) where kind = 'evaluate' and state = 'succeeded';
 alter table jobs add constraint ck_jobs_import check (
     import_id is null or (adopted_attempt_id is null and kind = 'evaluate' and arm = 'base')
 );

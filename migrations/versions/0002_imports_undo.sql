@@ -11,6 +11,7 @@ update jobs set reused_from_job_id = null where reused_from_job_id in (
 );
 delete from runs where id in (select run_id from jobs where import_id is not null);
 
+drop index ix_jobs_history;
 alter table jobs drop constraint ck_jobs_import;
 alter table jobs drop constraint ck_jobs_adopted;
 alter table jobs drop column import_id;

@@ -26,11 +26,15 @@ from driftline_service.api.wakeups import Wakeups
 from driftline_service.auth.hosts import HostRule
 from driftline_service.auth.token import AdminToken
 from driftline_service.database.engine import make_engine, make_sessions
+from driftline_service.imports import history_router, import_router
 from driftline_service.lanes import read_lanes
 from driftline_service.metrics.served import RequestTimes, Served
 from driftline_service.settings import Settings
 
-PARTS = (run_submission, run_list, run_detail, run_events, lanes, workers, health, metrics, worker_api, pages)
+PARTS = (
+    run_submission, run_list, run_detail, run_events, import_router, history_router, lanes, workers, health, metrics,
+    worker_api, pages,
+)  # fmt: skip
 """Each has a `router`. Whoever adds one, adds it here."""
 
 DESCRIPTION = """Did this commit move the model's accuracy away from main?
@@ -69,7 +73,9 @@ def create_app(settings: Settings) -> FastAPI:
     problems.register(app)
     for part in PARTS:
         app.include_router(part.router)
-    app.add_middleware(BodyLimit, limits=BodyLimits(settings.max_body_bytes, settings.max_worker_body_bytes))
+    app.add_middleware(
+        BodyLimit, limits=BodyLimits(settings.max_body_bytes, settings.max_worker_body_bytes, settings.max_import_bytes)
+    )
     app.add_middleware(HostCheck, rule=HostRule.of(settings))
     app.add_middleware(RequestTimes, served=context.served)
     return app

@@ -51,10 +51,15 @@ class Settings(BaseSettings):
     allow_local_repositories: bool = Field(default=False, description="May a run name a repository on this disk?")
 
     lease_seconds: int = Field(default=60, ge=5, description="An attempt unheard of for so long is lost")
-    reconcile_seconds: float = Field(default=1.0, gt=0, description="Pause between two looks of the reconciler")
     max_body_bytes: int = Field(default=MEGABYTE, ge=1024, description="Largest request body of the public API")
     max_worker_body_bytes: int = Field(
         default=64 * MEGABYTE, ge=MEGABYTE, description="Largest batch a worker may report"
+    )
+    max_import_bytes: int = Field(
+        default=256 * MEGABYTE, ge=1024, description="Largest archive of lm-eval's files that may be uploaded"
+    )
+    max_import_unpacked_bytes: int = Field(
+        default=1024 * MEGABYTE, ge=1024, description="What such an archive may hold, unpacked"
     )
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

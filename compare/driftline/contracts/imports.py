@@ -168,6 +168,7 @@ class HistoryPoint(Contract):
     source: Literal["measured", "reported"]
     at: datetime = Field(description="when it was measured, as far as that is known; else when it was reported")
     commit: str
+    repository: str | None
     questions: int
     scores: list[ImportedScore]
     run_id: UUID | None = Field(description="of a measured point")
@@ -184,6 +185,7 @@ class LaneHistory(Contract):
     lane: str
     configured: bool = Field(description="false for a lane that is only in the history any more")
     points: list[HistoryPoint]
+    more: bool = Field(description="older points were left out; ask with a larger limit")
 
 
 class RescoredAnswer(Contract):

@@ -11,15 +11,21 @@ from driftline_service.api import problems
 PATIENCE_BYTES = 16 << 20
 """How much of a refused body is read and thrown away; a client that sends more is cut off."""
 
+IMPORTS_PATH = "/api/v1/imports"
+"""Its body goes to a file as it comes, so it may be large."""
+
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
-    """Largest bodies in bytes: the public API's, and that of a worker's batch of lines."""
+    """Largest bodies in bytes: the public API's, a worker's batch of lines, and an archive of lm-eval's files."""
 
     public: int
     worker: int
+    archive: int
 
     def of(self, path: str) -> int:
+        if path == IMPORTS_PATH:
+            return self.archive
         return self.worker if path.startswith("/worker/") else self.public
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import Select, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
+from driftline_service.database.storable import original
 from driftline_service.database.tables import Event, Import, ImportSample, ImportScore, Job, Question, Repository, Run
 
 READ_AHEAD = 500
@@ -62,7 +63,8 @@ def stored_answers(session: Session, import_id: UUID) -> Iterator[StoredAnswer]:
         .order_by(ImportSample.doc_id)
     )
     for row in session.execute(query.execution_options(yield_per=READ_AHEAD)):
-        yield StoredAnswer(*row)
+        doc_id, response, target, scores, extracted = row
+        yield StoredAnswer(doc_id, original(response), original(target), scores, extracted)
 
 
 def imported_samples(session: Session, import_id: UUID, ranks: dict[int, int]) -> tuple[SampleEvidence, ...]:

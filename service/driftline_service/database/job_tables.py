@@ -32,6 +32,12 @@ class Job(Base):
         ),
         CheckConstraint("(failure_kind is not null) = (state = 'failed')", name="failure"),
         CheckConstraint(f"(finished_at is not null) = (state in ({FINISHED_JOB}))", name="finished"),
+        Index(
+            "ix_jobs_history",
+            "lane_name",
+            "finished_at",
+            postgresql_where="kind = 'evaluate' and state = 'succeeded'",
+        ),
         Index("ix_jobs_baseline", "commit_sha", "kind", "lane_hash", postgresql_where="state = 'succeeded'"),
     )
 

@@ -1,14 +1,24 @@
 """Reports as a person would send them: an evaluation with samples, and one of figures only."""
 
-from collections.abc import Callable
+import socket
+import time
+from collections.abc import Callable, Iterator
 from hashlib import sha256
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
+import httpx
 import pytest
+import uvicorn
+from driftline_service import logs
+from driftline_service.app import create_app
 from driftline_service.database.tables import ImportKind
 from driftline_service.imports.reported import NewImport, NewSample, NewScore
 from driftline_service.imports.storing import Stored, store
+from driftline_service.settings import Settings
 
+PROJECT = Path(__file__).parents[3]
 REPOSITORY = "https://example.org/kernels.git"
 FILTERS = ("strict-match", "flexible-extract")
 
@@ -48,3 +58,40 @@ def reported(world: Any) -> Callable[..., Stored]:
             return store(session, new_import(**changes))
 
     return report
+
+
+TOKEN = "sesame"
+
+
+@pytest.fixture(scope="session")
+def imports_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("imports")
+
+
+@pytest.fixture(scope="session")
+def server(core_url: str, imports_folder: Path) -> Iterator[httpx.Client]:
+    """The whole application over the session's database, with an admin's client; archives may have 2 MiB."""
+    fields: dict[str, Any] = {
+        "database_url": core_url, "broker_url": f"filesystem://{imports_folder}/broker", "data_dir": imports_folder,
+        "config_path": PROJECT / "driftline.toml", "assets_root": PROJECT, "dashboards_dir": PROJECT / "dashboards",
+        "admin_token": TOKEN, "max_import_bytes": 2 << 20, "max_import_unpacked_bytes": 8 << 20,
+    }  # fmt: skip
+    logs.configure(format="json", level="WARNING")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        served = uvicorn.Server(uvicorn.Config(create_app(Settings(**fields)), log_config=None, lifespan="on"))
+        thread = Thread(target=served.run, kwargs={"sockets": [listener]})
+        thread.start()
+        while not served.started:
+            assert thread.is_alive(), "the application did not start"
+            time.sleep(0.01)
+        url, headers = f"http://127.0.0.1:{listener.getsockname()[1]}", {"Authorization": f"Bearer {TOKEN}"}
+        with httpx.Client(base_url=url, headers=headers, timeout=30) as client:
+            yield client
+        served.should_exit = True
+        thread.join(10)
+
+
+@pytest.fixture
+def api(server: httpx.Client, world: Any) -> httpx.Client:
+    """The same, on a database without rows."""
+    return server

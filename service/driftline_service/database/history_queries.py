@@ -1,0 +1,63 @@
+"""Named queries on a lane's history: what was measured on it and what was reported of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from driftline.contracts.words import JobKind, JobState
+from sqlalchemy import func, select, union
+from sqlalchemy.orm import Session
+
+from driftline_service.database.tables import Attempt, Import, Job, Repository, Run, RunLane, Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One evaluation that this service made: lm-eval's own scores of it, by `metric,filter`."""
+
+    run_id: UUID
+    at: datetime
+    commit: str
+    repository: str
+    questions: int
+    metrics: dict[str, Any]
+    stderr: dict[str, Any]
+
+
+def measured_on(session: Session, lane: str, *, repository: str | None, limit: int) -> list[Measured]:
+    """The newest evaluations of a lane, newest first; each once, in the run that measured it."""
+    questions = select(func.count()).where(Sample.attempt_id == Attempt.id).scalar_subquery()
+    query = (
+        select(
+            Job.run_id, Job.finished_at, Job.commit_sha, Repository.url, questions, Attempt.scores["metrics"],
+            Attempt.scores["stderr"],
+        )
+        .join(Attempt, Attempt.id == Job.adopted_attempt_id)
+        .join(Run, Run.id == Job.run_id)
+        .join(Repository, Repository.id == Run.repository_id)
+        .where(Job.kind == JobKind.EVALUATE, Job.lane_name == lane, Job.state == JobState.SUCCEEDED)
+        .where(Job.reused_from_job_id.is_(None), Attempt.scores.is_not(None))
+        .order_by(Job.finished_at.desc(), Job.id)
+        .limit(limit)
+    )  # fmt: skip
+    if repository is not None:
+        query = query.where(Repository.url == repository)
+    return [Measured(*row) for row in session.execute(query)]
+
+
+def reported_on(session: Session, lane: str, *, repository: str | None, limit: int) -> Sequence[Import]:
+    """The newest imports of a lane that were not withdrawn, newest first by when they were measured or reported."""
+    at = func.coalesce(Import.measured_at, Import.created_at)
+    query = select(Import).where(Import.lane_name == lane, Import.withdrawn_at.is_(None))
+    if repository is not None:
+        query = query.where(Import.repository == repository)
+    return session.scalars(query.order_by(at.desc(), Import.id).limit(limit)).all()
+
+
+def lanes_with_history(session: Session) -> set[str]:
+    """Names of all lanes on which anything was measured or reported."""
+    measured = select(RunLane.name).distinct()
+    reported = select(Import.lane_name).where(Import.withdrawn_at.is_(None)).distinct()
+    return set(session.scalars(union(measured, reported)))
