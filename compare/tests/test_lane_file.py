@@ -4,7 +4,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from driftline_service.lanes import ConfigurationError, parse_lanes, read_lanes
+from driftline.lane_file import ConfigurationError, parse_lanes, read_lanes
 
 SHIPPED = Path(__file__).parents[2] / "driftline.toml"
 SMALL = """
@@ -72,7 +72,29 @@ def test_the_lanes_of_pull_request_21467() -> None:
         ('model = "m"', 'model = "n"', "model 'n' is not defined; defined are m"),
         ('task = "t"', 'task = "u"', "task 'u' is not defined"),
         ('path = "canary/model"', 'path = 3\nx = "y"', "model 'm'"),
-        ("\nquestions = 10\n", '\nquestions = 10\nenvironment = { LLM_USE_V1 = "1" }\n', "'LLM_USE_V1' is not allowed"),
+        (
+            "\nquestions = 10\n",
+            '\nquestions = 10\nenvironment = { LLM_USE_V1 = "1" }\n',
+            "'LLM_USE_V1' is not allowed, did you mean 'VLLM_USE_V1'?",
+        ),
+        (
+            "\nquestions = 10\n",
+            '\nquestions = 10\nenvironment = { LD_PRELOAD = "x" }\n',
+            "'LD_PRELOAD' is not allowed (allowed are CUBLAS",
+        ),
+        ("\nquestions = 10\n", '\nquestions = 10\nenvironment = { VLLM_USE_V1 = "0" }\n', "engine hf has none"),
+        ("\nquestions = 10\n", '\nquestions = 10\nruns_in = "e"\n', "environment 'e' is not defined; defined are none"),
+        (
+            "[lanes.one]",
+            '[environments.e]\nvllm = "0.1"\npython = "/usr/bin/python"\n[lanes.one]',
+            "environment 'e': key 'python'",
+        ),
+        (
+            "[lanes.one]",
+            '[environments.e]\nvllm = "0.1"\npython = "a/../../python"\n[lanes.one]',
+            "environment 'e': key 'python'",
+        ),
+        ("[lanes.one]", '[environments.e]\npython = "python"\n[lanes.one]', "environment 'e': key 'vllm'"),
         ("default = true", "default = false", "no lane has default"),
         ("[lanes.one]", "[lane.one]", "unknown section 'lane'"),
         ("[lanes.one]", "[lanes.one", "not valid TOML"),
@@ -83,6 +105,20 @@ def test_what_is_not_understood_is_refused_by_file_and_key(old: str, new: str, m
         parse_lanes(SMALL.replace(old, new, 1), origin="x/driftline.toml")
     assert str(refusal.value).startswith("x/driftline.toml: ")
     assert message in str(refusal.value)
+
+
+def test_a_mode_and_its_variable_agree() -> None:
+    text = SMALL.replace('engine = "hf"', 'engine = "vllm"') + 'environment = { VLLM_USE_V1 = "1" }\n'
+    with pytest.raises(ConfigurationError, match="mode V0 contradicts VLLM_USE_V1=1; make it 0"):
+        parse_lanes(text, origin="x")
+
+
+def test_a_lane_names_the_environment_it_runs_in() -> None:
+    table = '[environments."old vllm"]\nvllm = "0.10.0"\npython = ".venv-old/bin/python"\npins = { torch = "2.7.1" }\n'
+    text = table + SMALL.replace('engine = "hf"', 'engine = "vllm"') + 'runs_in = "old vllm"\n'
+    runs_in = parse_lanes(text, origin="x").all[0].runs_in
+    assert runs_in is not None
+    assert (runs_in.name, runs_in.vllm, runs_in.pins) == ("old vllm", "0.10.0", {"torch": "2.7.1"})
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
