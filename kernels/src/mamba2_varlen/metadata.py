@@ -7,9 +7,10 @@ Built once per forward pass from the sequence boundaries alone. Nothing here loo
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from .waves import WaveGrid, build_waves
@@ -17,6 +18,12 @@ from .waves import WaveGrid, build_waves
 # Tokens one program of the Triton convolution covers. Small, so that a batch of short prompts still fills a GPU;
 # fixed here because the program list below is cut by it.
 CONV_TILE_TOKENS = 16
+
+# Index tensors share one buffer; each begins at a multiple of so many int32 values. Triton compiles a kernel anew for
+# pointers that are not aligned to 16 bytes, so a batch's lengths must not decide on the alignment.
+ALIGNMENT = 32
+
+Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,7 @@ class VarlenMetadata:
         cu_chunk_seqlens: (nchunks+1) token where each chunk starts, and the total.
         chunk_to_sequence: (nchunks) the sequence a chunk belongs to.
         first_chunk_of_sequence, last_chunk_of_sequence: (b) inclusive chunk range of each sequence.
+        longest_first: (b) the sequences by falling length, so that a kernel starts the longest ones first.
         conv_sequence, conv_tile: (programs) sequence and tile index of each convolution program; every sequence has
             at least one, which also writes its final state.
         lengths: the lengths once more, on the host, so that no operator has to wait for the device.
@@ -46,6 +54,7 @@ class VarlenMetadata:
     chunk_to_sequence: Tensor
     first_chunk_of_sequence: Tensor
     last_chunk_of_sequence: Tensor
+    longest_first: Tensor
     conv_sequence: Tensor
     conv_tile: Tensor
 
@@ -75,41 +84,38 @@ def build_metadata(
 ) -> VarlenMetadata:
     """Metadata for sequences whose boundaries are `cu_seqlens` (b+1 values, int32, int64 or Python ints).
 
-    The result lives on `device`, by default that of `cu_seqlens` (the CPU for Python ints).
+    The result lives on `device`, by default that of `cu_seqlens` (the CPU for Python ints). Boundaries on the host
+    reach a GPU in one copy that nobody waits for; boundaries on a GPU must first be waited for and read.
 
     Raises:
         ValueError: chunk_size is no power of two; cu_seqlens is empty, does not start at 0, or decreases.
-        TypeError: cu_seqlens is a tensor of another dtype.
+        TypeError: cu_seqlens is a tensor of another dtype, or holds something else than whole numbers.
     """
     _check_chunk_size(chunk_size)
-    boundaries = _boundaries(cu_seqlens)
     if device is None:
         device = cu_seqlens.device if isinstance(cu_seqlens, Tensor) else "cpu"
-    starts = torch.tensor(boundaries, dtype=torch.int64)
-    lengths = starts.diff()
-    counts = (lengths + chunk_size - 1).div(chunk_size, rounding_mode="floor")
-    ends = counts.cumsum(0)
+    starts = _boundaries(cu_seqlens)
+    lengths = np.diff(starts)
+    counts = -(-lengths // chunk_size)
+    ends = np.cumsum(counts)
     sequence, ordinal = _enumerate_parts(counts)
-    conv_sequence, conv_tile = _enumerate_parts(
-        (lengths + CONV_TILE_TOKENS - 1).div(CONV_TILE_TOKENS, rounding_mode="floor").clamp(min=1)
-    )
-    chunk_starts = torch.cat([starts[sequence] + ordinal * chunk_size, starts[-1:]])
-
-    def placed(index: Tensor) -> Tensor:
-        return index.to(torch.int32).to(device)
-
+    conv_sequence, conv_tile = _enumerate_parts(np.maximum(-(-lengths // CONV_TILE_TOKENS), 1))
+    indices = {
+        "cu_seqlens": starts,
+        "seq_lengths": lengths,
+        "cu_chunk_seqlens": np.append(starts[sequence] + ordinal * chunk_size, starts[-1]),
+        "chunk_to_sequence": sequence,
+        "first_chunk_of_sequence": ends - counts,
+        "last_chunk_of_sequence": ends - 1,
+        "longest_first": np.argsort(-lengths, kind="stable"),
+        "conv_sequence": conv_sequence,
+        "conv_tile": conv_tile,
+    }
     return VarlenMetadata(
         chunk_size=chunk_size,
-        tokens=boundaries[-1],
+        tokens=int(starts[-1]),
         lengths=tuple(lengths.tolist()),
-        cu_seqlens=placed(starts),
-        seq_lengths=placed(lengths),
-        cu_chunk_seqlens=placed(chunk_starts),
-        chunk_to_sequence=placed(sequence),
-        first_chunk_of_sequence=placed(ends - counts),
-        last_chunk_of_sequence=placed(ends - 1),
-        conv_sequence=placed(conv_sequence),
-        conv_tile=placed(conv_tile),
+        **_placed(indices, torch.device(device)),
     )
 
 
@@ -120,27 +126,49 @@ def _check_chunk_size(chunk_size: int) -> None:
         raise ValueError(f"chunk_size must be a power of two, got {chunk_size}")
 
 
-def _boundaries(cu_seqlens: Tensor | Sequence[int]) -> list[int]:
+def _boundaries(cu_seqlens: Tensor | Sequence[int]) -> Index:
     if isinstance(cu_seqlens, Tensor):
         if cu_seqlens.dtype not in (torch.int32, torch.int64):
             raise TypeError(f"cu_seqlens must be int32 or int64, got {cu_seqlens.dtype}")
         if cu_seqlens.dim() != 1:
             raise ValueError(f"cu_seqlens must have one dimension, got shape {tuple(cu_seqlens.shape)}")
-        values = cu_seqlens.tolist()
+        values = cu_seqlens.cpu().numpy().astype(np.int64)
     else:
-        values = [int(value) for value in cu_seqlens]
-    if not values:
+        values = np.asarray(cu_seqlens, dtype=np.int64) if len(cu_seqlens) else np.empty(0, np.int64)
+        if values.ndim != 1 or not np.array_equal(values, np.asarray(cu_seqlens)):
+            raise TypeError(f"cu_seqlens must hold whole numbers, got {cu_seqlens!r}")
+    if not values.size:
         raise ValueError("cu_seqlens must hold at least its leading 0, got an empty sequence")
     if values[0] != 0:
         raise ValueError(f"cu_seqlens must start at 0, got {values[0]}")
-    for index, (before, after) in enumerate(pairwise(values)):
-        if after < before:
-            raise ValueError(f"cu_seqlens must not decrease: entry {index} is {before}, entry {index + 1} is {after}")
+    falls = np.flatnonzero(values[1:] < values[:-1])
+    if falls.size:
+        index = int(falls[0])
+        raise ValueError(
+            f"cu_seqlens must not decrease: entry {index} is {values[index]}, entry {index + 1} is {values[index + 1]}"
+        )
+    if values[-1] > np.iinfo(np.int32).max:
+        raise ValueError(f"cu_seqlens must end below 2**31, got {values[-1]}")
     return values
 
 
-def _enumerate_parts(counts: Tensor) -> tuple[Tensor, Tensor]:
+def _enumerate_parts(counts: Index) -> tuple[Index, Index]:
     """For counts (b) of parts per sequence: the sequence of every part, and the part's place within it."""
-    sequence = torch.repeat_interleave(torch.arange(counts.shape[0]), counts)
-    ordinal = torch.arange(sequence.shape[0]) - (counts.cumsum(0) - counts)[sequence]
-    return sequence, ordinal
+    sequence = np.repeat(np.arange(counts.shape[0]), counts)
+    return sequence, np.arange(sequence.shape[0]) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def _placed(indices: dict[str, Index], device: torch.device) -> dict[str, Tensor]:
+    """The indices as int32 tensors on the device: parts of one buffer, so that one copy carries them all."""
+    starts, total = [], 0
+    for index in indices.values():
+        starts.append(total)
+        total += -(-index.size // ALIGNMENT) * ALIGNMENT
+    buffer = torch.empty(total, dtype=torch.int32, pin_memory=device.type == "cuda")
+    host = buffer.numpy()
+    for start, index in zip(starts, indices.values(), strict=True):
+        host[start : start + index.size] = index
+    moved = buffer.to(device, non_blocking=True)
+    return {
+        name: moved[start : start + index.size] for start, (name, index) in zip(starts, indices.items(), strict=True)
+    }
