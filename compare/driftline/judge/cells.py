@@ -14,15 +14,12 @@ from driftline.judge.health import BUDGET
 from driftline.statistics.bootstrap import mean_interval
 from driftline.statistics.equivalence import INTERVAL_LEVEL, within_margin
 from driftline.statistics.mcnemar import exact_p
+from driftline.statistics.paired_interval import paired_interval
 from driftline.statistics.permutation import sign_flip_p
 from driftline.statistics.power import Spread, questions_for_equivalence, smallest_visible_drop, smallest_visible_mean
-from driftline.statistics.tango import score_interval
 
 ALPHA: Final = 0.05
 """For the family of all cells of a run, after Holm."""
-
-Z_ONE_SIDED: Final = 1.6448536269514722
-"""The normal quantile of 95 %."""
 
 LOGPROB_MARGIN: Final = 0.002
 """Nats a token; planted kernel bugs moved it by 0.015 to 0.026 (docs/statistics.md)."""
@@ -74,7 +71,7 @@ def _exact_match(task: str, name: str, arms: tuple[Answers, Answers], shared: li
     return Cell(
         task=task, metric=Metric.EXACT_MATCH, filter=name, n=n, base=len(right_base) / n, head=len(right_head) / n,
         lost=lost, gained=gained, p_value=exact_p(lost, gained),
-        interval=score_interval(lost, gained, n, level=INTERVAL_LEVEL),
+        interval=paired_interval(lost, gained, n, level=INTERVAL_LEVEL),
         deviation=math.sqrt(max((lost + gained) / n - difference**2, 0.0)), margin=margin,
     )  # fmt: skip
 
@@ -133,11 +130,11 @@ def _verdict(cell: Cell, p_adjusted: float) -> Verdict:
 def questions_to_settle(cell: Cell) -> int | None:
     """How many questions would put the interval inside the margin if the difference stays; None if none would.
 
-    Without any discordant pair Tango's interval ends at z² / (n + z²), which is inside the margin from there on.
+    Without any discordant pair the exact interval ends at 1 − 0.05^(1/n), which is inside the margin from there on.
     """
     room = cell.margin - abs(cell.head - cell.base)
     if room <= 0:
         return None
     if cell.deviation == 0:
-        return math.ceil(Z_ONE_SIDED**2 * (1 - room) / room)
+        return math.ceil(math.log((1 - INTERVAL_LEVEL) / 2) / math.log1p(-room)) if room < 1 else 1
     return questions_for_equivalence(cell.deviation**2, room)

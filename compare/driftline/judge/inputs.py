@@ -6,7 +6,7 @@ from typing import Final
 
 from driftline.evidence import ArmEvidence, ArmFailure, RunEvidence
 
-METHOD_VERSION: Final = "1"
+METHOD_VERSION: Final = "2"
 """Rises with every change that could turn one verdict into another."""
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from driftline.statistics.mcnemar import exact_p
+from driftline.statistics.paired_interval import paired_interval
 from driftline.statistics.power import smallest_visible_drop
-from driftline.statistics.tango import score_interval
 
 PAGE = (Path(__file__).parents[3] / "docs/statistics.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| ([A-Z_]+) \| (\S+) \| (driftline\.\S+) \|", PAGE, re.MULTILINE)
@@ -24,8 +24,8 @@ def test_the_table_was_read() -> None:
 
 
 def test_figures_in_the_prose() -> None:
-    assert ceil(1000 * score_interval(0, 0, 300, level=0.9)[1]) == 9, "within 0.9 points"
-    assert round(100 * score_interval(0, 0, 60, level=0.9)[1], 1) == 4.3
+    assert ceil(1000 * paired_interval(0, 0, 300, level=0.9)[1]) == 10, "within 1.0 points"
+    assert round(100 * paired_interval(0, 0, 60, level=0.9)[1], 1) == 4.9
     assert round(100 * (smallest_visible_drop(0, 0, 300, alpha=0.05 / 6) or 0), 1) == 3.4
     assert round(100 * (smallest_visible_drop(26, 27, 1319, alpha=0.05) or 0), 1) == 1.6
     assert [round(exact_p(*pair), 5) for pair in ((70, 40), (6, 0), (5, 0))] == [0.00545, 0.03125, 0.0625]

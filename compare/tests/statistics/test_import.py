@@ -6,9 +6,10 @@ import sys
 CODE = """
 import sys
 import numpy as np
-from driftline.statistics import bootstrap, equivalence, holm, mcnemar, permutation, power, tango
+from driftline.statistics import bootstrap, equivalence, holm, mcnemar, paired_interval, permutation, power
 print(any(name.startswith("scipy") for name in sys.modules))
-tango.score_interval(3, 1, 50, level=0.9)
+paired_interval.paired_interval(3, 1, 50, level=0.9)
+paired_interval.paired_interval(30, 1, 50, level=0.9)
 power.smallest_visible_drop(3, 1, 50, alpha=0.05)
 power.smallest_visible_mean(power.Spread(0.1, 50), alpha=0.05)
 bootstrap.mean_interval(np.arange(9.0), level=0.9)
