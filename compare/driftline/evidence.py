@@ -64,6 +64,7 @@ class ArmFailure:
     reason: str
     message: str
     attempts: int = 1
+    """how often it was seen: tries of this job, and of the arm's earlier jobs where it made them fail in the same way"""
     same_worker_as_base: bool = False
     """base succeeded on the same worker and environment, so the fault is the commit's"""
 

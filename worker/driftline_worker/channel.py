@@ -85,9 +85,11 @@ class Judge:
         self.results = 0
         self.dropped = 0
         self.first_fault = ""
+        self.phase = ""
+        self.whereabouts = "it said hello and nothing since"
 
     def take(self, raw: bytes) -> ReportedLine | None:
-        """The line if it is to be reported; None if it is an ending, a greeting, or dropped."""
+        """The line if it is to be reported; None if it is an ending or dropped."""
         try:
             line = LINE.validate_json(raw)
         except ValidationError as error:
@@ -103,10 +105,14 @@ class Judge:
         match line:
             case Hello():
                 self.greeted = True
-                return None
+                return line
             case Result() | Failure():
                 self.last = line
                 return None
+            case Progress():
+                self.phase = line.phase
+                self.whereabouts = f"it was last heard in phase {line.phase}, at {line.done} of {line.total}"
+                return line
             case _:
                 return line
 

@@ -75,6 +75,10 @@ class ServiceClient:
                 trouble = f"status {response.status_code}"
             except httpx.TransportError as error:
                 trouble = f"{type(error).__name__}: {error}"
+            except RuntimeError as error:  # a beat that was under way when the worker was done
+                if not self._http.is_closed:
+                    raise
+                raise Unreachable("the worker has said its last word") from error
             if self._hurry.is_set() or time.monotonic() + pause > deadline:
                 raise Unreachable(f"{self._http.base_url} did not answer: {trouble}")
             self._hurry.wait(pause * random.uniform(0.5, 1.0))  # noqa: S311 - so that workers do not knock together

@@ -1,16 +1,22 @@
 """How an attempt ended, as a value. The reasons that a worker itself can give are listed here."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from driftline.contracts.base import MESSAGE_CHARACTERS
 from driftline.contracts.words import FailureKind
+from driftline.git.errors import Reason as GitReason
 
 Reason = Literal[
-    "child_died", "child_silent", "child_too_slow", "cpu_limit", "garbage_output", "flooded_channel", "lines_lost",
+    "child_died", "child_silent", "child_too_slow", "cpu_limit", "garbage_output", "flooded_channel", "flooded_output",
+    "lines_lost",
     "out_of_memory", "disk_full", "scratch_full", "too_many_processes", "worker_stopped", "model_missing", "dataset_missing",
     "dataset_changed", "environment_refused", "report_refused", "worker_error",
 ]  # fmt: skip
+
+
+WORKERS_WORDS = frozenset(get_args(Reason)).union(get_args(GitReason)) - {"out_of_memory"}
+"""What a child cannot know. The service draws conclusions from these, so a child that uses one is not quoted as is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,11 @@ class CannotRun(Exception):  # noqa: N818 - what it is
         super().__init__(message)
         self.kind = kind
         self.reason = reason
+
+
+def childs_word(reason: str) -> str:
+    """A child's own reason, told apart from a worker's."""
+    return f"child_{reason}" if reason in WORKERS_WORDS else reason
 
 
 def clipped(message: str, characters: int = MESSAGE_CHARACTERS) -> str:

@@ -32,8 +32,10 @@ class OutputTail:
 
     def __init__(self) -> None:
         self._bytes = b""
+        self.seen = 0
 
     def add(self, data: bytes) -> None:
+        self.seen += len(data)
         self._bytes = (self._bytes + data)[-TAIL_BYTES:]
 
     def __str__(self) -> str:

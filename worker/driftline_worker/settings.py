@@ -1,12 +1,13 @@
 """Everything a worker is told from outside. Nothing else reads the environment."""
 
 import platform
+from os import environ
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from driftline.contracts.base import Name
 from driftline.contracts.worker_api import QUEUE_CPU
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ENVIRONMENT_PREFIX = "DRIFTLINE_WORKER_"
@@ -43,6 +44,7 @@ class ChildSettings(BaseSettings):
     cpu_seconds: int = Field(default=8 * 3600, ge=1, description="CPU time of each process of a child")
     processes: int = Field(default=256, ge=1, description="Processes a child may have at once")
     start_seconds: float = Field(default=60, gt=0, description="Time until a child's first line")
+    import_seconds: float = Field(default=60, gt=0, description="Longest import of the kernels under test")
     silence_seconds: float = Field(default=120, gt=0, description="Longest time between two lines of a child")
     total_seconds: float = Field(default=4 * 3600, gt=0, description="Longest life of a child")
 
@@ -71,6 +73,18 @@ class WorkerSettings(ChildSettings):
         default=150, gt=0, description="How long a service that does not answer is asked again"
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_broker_file(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """`broker_url_file` names a file that holds the URL and its password: `docker inspect` does not show a file."""
+        path = values.get("broker_url_file") or environ.get(f"{ENVIRONMENT_PREFIX}BROKER_URL_FILE")
+        if path is None:
+            return values
+        try:
+            return values | {"broker_url": Path(path).read_text(encoding="utf-8").strip()}
+        except OSError as error:
+            raise ValueError(f"broker_url_file {path} cannot be read: {error.strerror}") from error
 
     @classmethod
     def from_environment(cls) -> Self:

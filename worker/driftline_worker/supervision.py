@@ -16,7 +16,7 @@ from driftline.contracts.words import FailureKind
 from driftline.contracts.worker_api import ReportedLine
 
 from driftline_worker.channel import Expected, Judge
-from driftline_worker.ending import Abandoned, Ending, Failed, Reason, Succeeded, clipped
+from driftline_worker.ending import Abandoned, Ending, Failed, Reason, Succeeded, childs_word, clipped
 from driftline_worker.limits import Limits
 from driftline_worker.process_tree import usage_below
 from driftline_worker.raw_lines import Flooded, RawLines
@@ -37,6 +37,10 @@ GONE_SECONDS = 2.0
 """A channel closes a moment before its process is gone."""
 
 CHUNK_BYTES = 1 << 16
+
+MOST_OUTPUT_BYTES = 256 << 20
+"""On stdout and stderr together. A verbose evaluation prints some megabytes; reading without end takes a core."""
+
 NO_SPACE = ("No space left on device", "Errno 28")
 TRANSIENT, PERMANENT = FailureKind.TRANSIENT, FailureKind.PERMANENT
 
@@ -127,6 +131,9 @@ class Supervision:
     def _broken_rule(self) -> Failed | None:
         """The first rule that the child breaks now."""
         judge = self._judge
+        if self._child.tail.seen > MOST_OUTPUT_BYTES:
+            message = f"the child printed more than {MOST_OUTPUT_BYTES >> 20} MB; it was ended"
+            return self._told(PERMANENT, "flooded_output", message)
         if self._flood or judge.too_many:
             said = self._flood or f"more than {judge.accepted - 1} lines"
             return _failed(PERMANENT, "flooded_channel", f"the child sent {said}; it was ended")
@@ -143,11 +150,14 @@ class Supervision:
     def _overruns(self, now: float) -> Iterator[Failed]:
         limits = self._limits
         if now - self._begun > limits.total_seconds:
-            yield self._told(TRANSIENT, "child_too_slow", f"not done after {limits.total_seconds:g} s")
+            yield self._told(
+                TRANSIENT, "child_too_slow", f"not done after {limits.total_seconds:g} s; {self._judge.whereabouts}"
+            )
         if not self._judge.greeted and now - self._begun > limits.start_seconds:
             yield self._told(TRANSIENT, "child_silent", f"no first line within {limits.start_seconds:g} s of its start")
-        if self._judge.greeted and now - self._heard > limits.silence_seconds:
-            yield self._told(TRANSIENT, "child_silent", f"no line for {limits.silence_seconds:g} s")
+        patience = limits.silence_in(self._judge.phase)
+        if self._judge.greeted and now - self._heard > patience:
+            yield self._told(TRANSIENT, "child_silent", f"no line for {patience:g} s; {self._judge.whereabouts}")
         usage = usage_below(self._child.pid)
         if usage.memory_bytes > limits.memory_bytes:
             used, allowed = usage.memory_bytes >> 20, limits.memory_bytes >> 20
@@ -190,7 +200,7 @@ class Supervision:
     def _end_of_talk(self) -> Ending:
         last = self._judge.last
         if isinstance(last, Failure):
-            return Failed(last.kind, last.reason, clipped(last.message))
+            return Failed(last.kind, childs_word(last.reason), clipped(last.message))
         if not isinstance(last, Result):
             return self._death()
         if last.lines != self._judge.results:

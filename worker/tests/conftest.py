@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import pytest
 import uvicorn
+from driftline.contracts.channel import Hello
 from driftline.contracts.jobs import BuildSpec, CheckSpec, CommitSource, EvaluateSpec, JobSpec
 from driftline.contracts.lane import Lane, ModelSource, TaskSource
 from driftline.contracts.words import Arm, Engine, Layout, Mode
@@ -36,7 +37,7 @@ KINDS = ["plain", *(["bubblewrap"] if bubblewrap.find() else [])]
 
 LIMITS = Limits(
     memory_bytes=256 << 20, scratch_bytes=32 << 20, file_bytes=16 << 20, cpu_seconds=60, processes=40,
-    start_seconds=20, silence_seconds=20, total_seconds=30, smallest_free_bytes=0,
+    start_seconds=20, import_seconds=20, silence_seconds=20, total_seconds=30, smallest_free_bytes=0,
 )  # fmt: skip
 
 PREAMBLE = """
@@ -57,14 +58,18 @@ def sample(doc_id, rank): send("sample", doc_id=doc_id, rank=rank, doc_hash="0"*
 
 @dataclass
 class Kept:
-    """A sink that keeps what it is given."""
+    """A sink that keeps what it is given, greetings apart."""
 
     lines: list[ReportedLine] = field(default_factory=list)
+    greetings: int = 0
     blocked: bool = False
 
     def put(self, line: ReportedLine, size: int) -> None:
         assert size > 0
-        self.lines.append(line)
+        if isinstance(line, Hello):
+            self.greetings += 1
+        else:
+            self.lines.append(line)
 
     def full(self) -> bool:
         return self.blocked

@@ -28,7 +28,7 @@ def forced(doc_id: int, values: int, **counts: int) -> bytes:
 
 def greeted(expected: Expected) -> Judge:
     judge = Judge(expected)
-    assert judge.take(HELLO) is None
+    assert judge.take(HELLO) is not None
     return judge
 
 

@@ -153,7 +153,7 @@ from driftline_worker.eval_environment import EvalEnvironment
 from driftline_worker.limits import Limits
 from driftline_worker.scratch import Scratch
 limits = Limits(memory_bytes=1 << 28, scratch_bytes=1 << 28, file_bytes=1 << 28, cpu_seconds=60, processes=40,
-                start_seconds=20, silence_seconds=20, total_seconds=30)
+                start_seconds=20, import_seconds=20, silence_seconds=20, total_seconds=30)
 box = sandbox.choose(EvalEnvironment.probe(Path(sys.executable), None), {any_sandbox.kind!r})
 box.start(sandbox.Program(Path({str(tmp_path / "children" / "child.py")!r}), Scratch(Path({str(scratch.root)!r})),
                           limits, 1))

@@ -75,8 +75,22 @@ def test_a_child_that_hangs(run_code: RunCode) -> None:
         "hello(); case('a'); signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)", silence_seconds=0.7
     )
     assert failure(told) == (TRANSIENT, "child_silent")
+    assert "no line for 0.7 s; it said hello and nothing since" in told.ending.message
     assert len(told.lines) == 1
     assert told.ending.seconds < 15
+
+
+def test_an_import_that_hangs_has_a_limit_of_its_own(run_code: RunCode) -> None:
+    told = run_code("hello(); send('progress', phase='import', done=0, total=1); time.sleep(60)", import_seconds=0.7)
+    assert failure(told) == (TRANSIENT, "child_silent")
+    assert "no line for 0.7 s; it was last heard in phase import, at 0 of 1" in told.ending.message
+
+
+@pytest.mark.parametrize("reason", ["worker_stopped", "disk_full", "git_failed", "child_silent"])
+def test_a_child_cannot_speak_for_its_worker(run_code: RunCode, reason: str) -> None:
+    """The service would try again without end, or blame the machine."""
+    told = run_code(f'hello(); send("failure", kind="transient", reason="{reason}", message="honestly")')
+    assert failure(told) == (TRANSIENT, f"child_{reason}")
 
 
 def test_noise_does_not_count_as_talk(run_code: RunCode) -> None:
@@ -110,6 +124,13 @@ def test_a_child_that_floods_its_output_is_let_be(run_code: RunCode) -> None:
     told = run_code("hello(); sys.stdout.write('y' * (8 << 20)); sys.stdout.flush(); send('result', lines=0)")
     assert isinstance(told.ending, Succeeded), told.ending
     assert len(told.printed) < 20_000
+
+
+def test_a_child_that_prints_without_end(run_code: RunCode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("driftline_worker.supervision.MOST_OUTPUT_BYTES", 4 << 20)
+    told = run_code("hello()\nwhile True: sys.stdout.write('y' * 65536)")
+    assert failure(told) == (PERMANENT, "flooded_output")
+    assert "printed more than 4 MB" in told.ending.message
 
 
 def test_a_little_garbage_is_dropped_and_counted(run_code: RunCode) -> None:

@@ -17,6 +17,7 @@ from driftline.contracts.channel import (
     Case,
     CheckSummary,
     Environment,
+    Hello,
     KernelBuild,
     Progress,
     ReasonCode,
@@ -28,7 +29,7 @@ from driftline.contracts.jobs import JobSpec
 from driftline.contracts.words import FailureKind
 
 ReportedLine = Annotated[
-    Progress | Environment | Sample | TeacherForced | Scores | Case | CheckSummary | KernelBuild,
+    Hello | Progress | Environment | Sample | TeacherForced | Scores | Case | CheckSummary | KernelBuild,
     Field(discriminator="type"),
 ]
 

@@ -6,8 +6,9 @@ from typing import Final
 
 from driftline.contracts.channel import Case
 from driftline.contracts.report import CaseView, KernelCheckView
-from driftline.contracts.words import Arm, CaseKind, KernelCheckResult
+from driftline.contracts.words import Arm, CaseKind, FailureKind, KernelCheckResult
 from driftline.evidence import ArmFailure, CheckEvidence, RunEvidence
+from driftline.judge.blame import is_heads_fault
 
 WORSE_RATIO: Final = 10.0
 """Head's error over base's, inside the tolerance, from which on it is named: reordered sums give 2 to 4."""
@@ -32,7 +33,7 @@ def judge_kernels(evidence: RunEvidence) -> KernelJudgement:
     base, head = evidence.checks.get(Arm.BASE), evidence.checks.get(Arm.HEAD)
     if isinstance(head, CheckEvidence):
         return _judge(base, head)
-    if isinstance(head, ArmFailure) and isinstance(base, CheckEvidence) and not head.kind.retried:
+    if isinstance(head, ArmFailure) and isinstance(base, CheckEvidence) and _lost_by_head(head):
         reason = f"head's kernels could not be checked, base's could: {head.message} ({head.reason})"
         return KernelJudgement(_view(KernelCheckResult.FAILED, reason, base, None), new_failures=True)
     missing = f"{head.message} ({head.reason})" if isinstance(head, ArmFailure) else "head is not checked yet"
@@ -67,6 +68,10 @@ def _judge(base: CheckArm, head: CheckEvidence) -> KernelJudgement:
         reason = f"{len(worse)} cases pass with an error more than {WORSE_RATIO:.0f} times base's"
         return KernelJudgement(_view(KernelCheckResult.WORSE_THAN_BASE, reason, base, head), new_failures=False)
     return KernelJudgement(_view(KernelCheckResult.PASSED, "", base, head), new_failures=False)
+
+
+def _lost_by_head(head: ArmFailure) -> bool:
+    return head.kind is FailureKind.UNSUPPORTED or is_heads_fault(head)
 
 
 def _cases_fail(count: int) -> str:

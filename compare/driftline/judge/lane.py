@@ -11,19 +11,12 @@ from driftline.contracts.report import ArmHealth, ArmScore, Divergence, KeyDiffe
 from driftline.contracts.words import Arm, FailureKind, Metric, Verdict
 from driftline.evidence import ArmFailure, EvaluationEvidence, LaneEvidence
 from driftline.judge.answers import FILTERS, Answers
+from driftline.judge.blame import is_heads_fault
 from driftline.judge.cells import Cell, cells
 from driftline.judge.changed import changed_questions
 from driftline.judge.comparability import key_differences, unpaired
 from driftline.judge.divergence import divergence
 from driftline.judge.health import health, over_budget
-
-NOT_THE_COMMITS: Final = frozenset(
-    {
-        "bad_spec", "dataset_changed", "dataset_missing", "environment_refused", "model_missing", "model_unloadable",
-        "model_unsupported", "no_gpu", "report_refused", "task_invalid", "worker_error", "wrong_dtype",
-    }
-)  # fmt: skip
-"""Reasons that speak of a worker, its files or a lane's configuration: no commit is blamed for them."""
 
 MOST_FIELDS: Final = 5
 """Differing fields named in the sentence; the page lists all."""
@@ -75,7 +68,7 @@ def _failed(lane: LaneEvidence, seen: tuple[ArmHealth, ...]) -> Weighed:
     if without == {Arm.HEAD} and isinstance(head, ArmFailure) and isinstance(base, EvaluationEvidence):
         reason = f"lost mode {lane.lane.mode}: {head.message}"
         return Weighed(lane, (reason,), Verdict.REGRESSED, health=seen, scores=scores)
-    if isinstance(head, ArmFailure) and isinstance(base, EvaluationEvidence) and _is_heads_fault(head):
+    if isinstance(head, ArmFailure) and isinstance(base, EvaluationEvidence) and is_heads_fault(head):
         reason = f"head could not be evaluated while base could: {head.message} ({head.reason})"
         return Weighed(lane, (reason,), Verdict.NOT_COMPARABLE, broken=True, health=seen, scores=scores)
     reasons = tuple(
@@ -88,13 +81,6 @@ def _failed(lane: LaneEvidence, seen: tuple[ArmHealth, ...]) -> Weighed:
 
 def _is_unsupported(arm: object) -> bool:
     return isinstance(arm, ArmFailure) and arm.kind is FailureKind.UNSUPPORTED
-
-
-def _is_heads_fault(head: ArmFailure) -> bool:
-    """A permanent failure, or one that came back on the worker on which base succeeded; not one of the worker's own."""
-    if head.reason in NOT_THE_COMMITS:
-        return False
-    return head.kind is FailureKind.PERMANENT or (head.same_worker_as_base and head.attempts > 1)
 
 
 def _compared(

@@ -23,6 +23,23 @@ def test_a_failure_on_head_without_a_check_of_base_is_told_and_not_red(build, ba
     assert view.headline.color == "neutral"
 
 
+@pytest.mark.parametrize(
+    ("attempts", "same_worker", "result", "color"),
+    [
+        (2, True, KernelCheckResult.FAILED, "red"),
+        (1, True, KernelCheckResult.NOT_JUDGED, "neutral"),
+        (2, False, KernelCheckResult.NOT_JUDGED, "neutral"),
+    ],
+)
+def test_a_check_that_keeps_hanging_where_bases_ended_is_heads_fault(build, attempts, same_worker, result, color):
+    head = ArmFailure(
+        FailureKind.TRANSIENT, "child_silent", "no line for 60 s", attempts=attempts, same_worker_as_base=same_worker
+    )
+    view = judged(build, build.checked(build.case()), head)
+    assert (view.kernel_check.result, view.headline.color) == (result, color)
+    assert "no line for 60 s (child_silent)" in view.kernel_check.reason
+
+
 @pytest.mark.parametrize("kinds", [(), (CaseKind.OUTSIDE,)])
 def test_a_check_without_a_case_of_the_contract_is_not_judged(build, kinds):
     cases = [build.case(kind=kind) for kind in kinds]

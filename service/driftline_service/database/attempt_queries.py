@@ -28,6 +28,13 @@ def move_attempt(session: Session, attempt_id: UUID, *, state: AttemptState, now
     return session.execute(statement.returning(Attempt.id)).scalar_one_or_none() is not None
 
 
+def failure_reasons(session: Session, job_id: UUID) -> Sequence[str | None]:
+    """Why the job's attempts gave nothing, oldest first."""
+    query = select(Attempt.failure_reason).where(Attempt.job_id == job_id)
+    query = query.where(Attempt.state.in_([AttemptState.FAILED, AttemptState.LOST]))
+    return session.scalars(query.order_by(Attempt.number)).all()
+
+
 def cancel_attempts(session: Session, job_ids: Iterable[UUID], now: datetime) -> None:
     statement = update(Attempt).where(Attempt.job_id.in_(tuple(job_ids)), Attempt.state == AttemptState.RUNNING)
     session.execute(statement.values(state=AttemptState.CANCELLED, finished_at=now))

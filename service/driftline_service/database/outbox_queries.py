@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from driftline.contracts.words import JobState
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from driftline_service.database.tables import ClaimToken, Job, OutboxMessage
@@ -31,6 +31,12 @@ def next_due(session: Session, now: datetime) -> tuple[OutboxMessage, Job] | Non
 
 def mark_sent(session: Session, message_id: UUID, now: datetime) -> None:
     session.execute(update(OutboxMessage).where(OutboxMessage.id == message_id).values(sent_at=now, last_error=None))
+
+
+def last_sent_before(session: Session, job_id: UUID, moment: datetime) -> datetime | None:
+    """When the message went out that a claim of that moment answered."""
+    query = select(func.max(OutboxMessage.sent_at)).where(OutboxMessage.job_id == job_id)
+    return session.execute(query.where(OutboxMessage.sent_at <= moment)).scalar_one()
 
 
 def postpone(session: Session, message_id: UUID, not_before: datetime, error: str) -> None:

@@ -2,12 +2,13 @@
 
 from datetime import datetime
 
+from driftline.contracts.words import AttemptState
 from driftline.contracts.worker_api import WorkerFacts
 from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from driftline_service.database.tables import Worker
+from driftline_service.database.tables import Attempt, Job, Worker
 
 
 def remember_worker(session: Session, facts: WorkerFacts, now: datetime) -> None:
@@ -18,6 +19,13 @@ def remember_worker(session: Session, facts: WorkerFacts, now: datetime) -> None
 
 def saw_worker(session: Session, name: str, now: datetime) -> None:
     session.execute(update(Worker).where(Worker.name == name).values(last_seen=now))
+
+
+def is_busy(session: Session, queue: str) -> bool:
+    """Whether a worker is at work on any job of this queue: then what waits there waits its turn."""
+    query = select(Attempt.id).join(Job, Job.id == Attempt.job_id)
+    query = query.where(Attempt.state == AttemptState.RUNNING, Job.queue == queue).limit(1)
+    return session.execute(query).first() is not None
 
 
 def latest_environment(session: Session, gpu_type: str | None) -> str | None:

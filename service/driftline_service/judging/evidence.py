@@ -19,6 +19,7 @@ from driftline_service.judging.imported import load_import
 from driftline_service.judging.job_views import Tries, job_views_of, tries_of
 from driftline_service.judging.noise import noise_of
 from driftline_service.runs import planner
+from driftline_service.runs.outcomes import TIMED_OUT
 
 NOT_THE_COMMITS = frozenset({
     "lease_expired", "worker_stopped", "worker_error", "disk_full", "unreachable_repository", "git_timeout",
@@ -133,9 +134,19 @@ def _failure(rows: _Rows, job: Job | None) -> ArmFailure | None:
     tries = rows.tries.get(job.id)
     return ArmFailure(
         kind=job.failure_kind or FailureKind.PERMANENT, reason=job.failure_reason or "unexplained",
-        message=job.message, attempts=1 if tries is None else tries.count,
+        message=job.message, attempts=_times_seen(rows, job),
         same_worker_as_base=_same_worker_as_base(rows, job, None if tries is None else tries.latest),
     )  # fmt: skip
+
+
+def _times_seen(rows: _Rows, failed: Job) -> int:
+    """An arm that hung twice gets one try at each later job (runs.outcomes): that try repeats what is known."""
+    alike = [
+        job
+        for job in rows.current.values()
+        if job.arm is failed.arm and (job is failed or {job.failure_reason, failed.failure_reason} <= TIMED_OUT)
+    ]
+    return sum(1 if (tries := rows.tries.get(job.id)) is None else tries.count for job in alike)
 
 
 def _same_worker_as_base(rows: _Rows, job: Job, failed: Attempt | None) -> bool:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from driftline.contracts.words import JobState
 from sqlalchemy.orm import Session
 
-from driftline_service.database import job_queries, outbox_queries
+from driftline_service.database import job_queries, outbox_queries, worker_queries
 from driftline_service.database.event_queries import record
 from driftline_service.database.job_queries import Sendings
 from driftline_service.database.tables import Job
@@ -28,7 +28,7 @@ def dispatch(session: Session, jobs: Iterable[Job], now: datetime) -> None:
         if not needs_message(sendings, now):
             continue
         outbox_queries.enqueue(session, job.id, now)
-        if sendings.sent > sendings.attempts:
+        if sendings.sent > sendings.attempts and not worker_queries.is_busy(session, job.queue):
             record(session, job.run_id, "job_sent_again", f"{title(job)}: no worker took it so far", job_id=job.id)
 
 

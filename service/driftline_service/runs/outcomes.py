@@ -1,5 +1,6 @@
 """How an attempt ends and what that makes of its job. Callers hold the job's lock (job_queries.lock_job)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,6 +14,16 @@ from driftline_service.runs.states import may_become_job
 
 MAX_ATTEMPTS = 3
 """A third failure of the same kind is no accident any more."""
+
+DRAINED = "worker_stopped"
+"""A worker that is stopped gives its attempt back. That is no failure: it counts for nothing and waits for nothing. A
+child cannot say so (driftline_worker.ending)."""
+
+TIMED_OUT = frozenset({"child_silent", "child_too_slow", "cpu_limit"})
+"""Failures that cost a worker the whole of a limit. What hangs twice hangs again: there is no third attempt, and no
+second one for later jobs of an arm that hung twice before."""
+
+MAX_TIME_OUTS = 2
 
 FIRST_BACK_OFF = timedelta(seconds=5)
 """Long enough for a full disk or a restarting service to pass, doubled at each further attempt."""
@@ -44,7 +55,7 @@ def adopt(session: Session, attempt: Attempt, now: datetime) -> bool:
 
 
 def give_up(session: Session, attempt: Attempt, failure: AttemptFailure, now: datetime) -> bool:
-    """The attempt failed: another one if its kind allows and fewer than MAX_ATTEMPTS were made, else the job failed.
+    """The attempt failed: another one if its kind allows and it is worth while (`_is_last`), else the job failed.
 
     False if the attempt was finished already.
     """
@@ -57,10 +68,10 @@ def give_up(session: Session, attempt: Attempt, failure: AttemptFailure, now: da
     job = session.get_one(Job, attempt.job_id)
     text = f"{title(job)}: attempt {attempt.number}: {failure.reason}: {failure.message}".rstrip(": ")
     record(session, job.run_id, "attempt_lost" if lost else "attempt_failed", text, job_id=job.id)
-    if failure.kind.retried and attempt.number < MAX_ATTEMPTS:
-        _queue_again(session, job, failure, attempt.number, now)
-    else:
+    if _is_last(session, job, failure):
         _fail(session, job, failure, now)
+    else:
+        _queue_again(session, job, failure, now)
     return True
 
 
@@ -70,8 +81,33 @@ def title(job: Job) -> str:
     return words if job.lane_name is None else f"{words} on {job.lane_name}"
 
 
-def _queue_again(session: Session, job: Job, failure: AttemptFailure, number: int, now: datetime) -> None:
-    not_before = now + FIRST_BACK_OFF * 2 ** (number - 1)
+def _is_last(session: Session, job: Job, failure: AttemptFailure) -> bool:
+    """Whether another attempt would only cost time."""
+    if not failure.kind.retried:
+        return True
+    if failure.reason == DRAINED:
+        return False
+    reasons = attempt_queries.failure_reasons(session, job.id)
+    timed_out = sum(reason in TIMED_OUT for reason in reasons)
+    if failure.reason in TIMED_OUT and (timed_out >= MAX_TIME_OUTS or _arm_hung_before(session, job)):
+        return True
+    return _counted(reasons) >= MAX_ATTEMPTS
+
+
+def _arm_hung_before(session: Session, job: Job) -> bool:
+    jobs = job_queries.jobs_of(session, job.run_id)
+    return any(one.arm is job.arm and one.failure_reason in TIMED_OUT for one in jobs)
+
+
+def _counted(reasons: Iterable[str | None]) -> int:
+    return sum(reason != DRAINED for reason in reasons)
+
+
+def _queue_again(session: Session, job: Job, failure: AttemptFailure, now: datetime) -> None:
+    not_before = now
+    if failure.reason != DRAINED:
+        failures = _counted(attempt_queries.failure_reasons(session, job.id))
+        not_before += FIRST_BACK_OFF * 2 ** (failures - 1)
     values = {"not_before": not_before, "message": f"{failure.reason}: {failure.message}".rstrip(": ")}
     if job_queries.move_job(session, job.id, expected=(JobState.RUNNING,), state=JobState.QUEUED, **values):
         outbox_queries.enqueue(session, job.id, not_before)

@@ -19,8 +19,8 @@ stateDiagram-v2
     queued --> running : claimed
     queued --> succeeded : a baseline stands for it
     running --> succeeded : one attempt adopted
-    running --> queued : attempt transient or lost, fewer than 3 so far
-    running --> failed : permanent, unsupported, or the third attempt
+    running --> queued : attempt transient or lost, fewer than 3 so far and fewer than 2 timed out, or its worker stopped
+    running --> failed : permanent, unsupported, or the last attempt
     queued --> cancelled
     running --> cancelled
 ```

@@ -12,6 +12,7 @@ from driftline.contracts.channel import (
     Case,
     CheckSummary,
     Environment,
+    Hello,
     KernelBuild,
     Progress,
     Sample,
@@ -22,9 +23,9 @@ from driftline.contracts.words import JobKind
 from driftline.contracts.worker_api import ReportedLine
 
 ALLOWED: Mapping[JobKind, tuple[type, ...]] = {
-    JobKind.BUILD: (Progress, Environment, KernelBuild),
-    JobKind.CHECK: (Progress, Environment, CheckSummary, Case),
-    JobKind.EVALUATE: (Progress, Environment, Sample, TeacherForced, Scores),
+    JobKind.BUILD: (Hello, Progress, Environment, KernelBuild),
+    JobKind.CHECK: (Hello, Progress, Environment, CheckSummary, Case),
+    JobKind.EVALUATE: (Hello, Progress, Environment, Sample, TeacherForced, Scores),
 }
 
 MAX_ROWS = 20_000

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from driftline.contracts.channel import Hello
 from driftline.contracts.lane import Lane
 from driftline.contracts.words import AttemptState, FailureKind, JobKind
 from driftline.contracts.worker_api import Directive, Finish, LineBatch
@@ -10,10 +11,11 @@ from sqlalchemy import text
 from sqlalchemy.orm import Session
 
 from driftline_service.api.problems import Problem
-from driftline_service.database import attempt_queries, run_queries, worker_queries
+from driftline_service.database import attempt_queries, outbox_queries, run_queries, worker_queries
+from driftline_service.database.event_queries import record
 from driftline_service.database.tables import PROGRESS_CHANNEL, Attempt, Job
 from driftline_service.runs import planner
-from driftline_service.runs.outcomes import AttemptFailure, adopt, give_up
+from driftline_service.runs.outcomes import AttemptFailure, adopt, give_up, title
 from driftline_service.worker_api import admission, completeness, storing
 from driftline_service.worker_api.leases import CARRY_ON, extend, locked_attempt, not_running
 from driftline_service.worker_api.specs import lane_ranks
@@ -40,6 +42,8 @@ def store_lines(
     if (refused := admission.refusal(batch.lines, known)) is not None:
         give_up(session, attempt, AttemptFailure(FailureKind.TRANSIENT, refused.reason, refused.message), now)
         return Directive(action="stop", reason=f"{refused.reason}: {refused.message}")
+    if batch.sequence == 0 and any(isinstance(line, Hello) for line in batch.lines):
+        _note_first_line(session, attempt, job, now)
     storing.store(session, attempt, batch.lines, rows_before=known.rows)
     attempt.next_sequence += 1
     session.execute(text("select pg_notify(:channel, :run)"), {"channel": PROGRESS_CHANNEL, "run": str(job.run_id)})
@@ -88,6 +92,14 @@ def _failure(end: Finish) -> AttemptFailure:
     if reason in planner.SOURCE_GONE and end.child_seconds > 0:
         reason = f"child_{reason}"  # only a worker knows this; a child that says so spoils its own job, not the run
     return AttemptFailure(end.failure_kind, reason, end.message)
+
+
+def _note_first_line(session: Session, attempt: Attempt, job: Job, now: datetime) -> None:
+    """How long a message took to become a speaking child: what a reader waits for and an operator watches."""
+    sent_at = outbox_queries.last_sent_before(session, job.id, attempt.created_at)
+    waited = "" if sent_at is None else f", {(now - sent_at).total_seconds():.1f} s after its message was sent"
+    record(session, job.run_id, "child_speaks", f"{title(job)}: first line of attempt {attempt.number}{waited}",
+           job_id=job.id)  # fmt: skip
 
 
 def _heard(session: Session, attempt: Attempt, lease: timedelta, now: datetime) -> None:

@@ -1,8 +1,9 @@
 """Leases, retries and adoption: whatever is lost or late, each job adopts one attempt and each question counts once."""
 
 import pytest
-from driftline.contracts.words import AttemptState, FailureKind, JobState
+from driftline.contracts.words import Arm, AttemptState, FailureKind, JobState
 from driftline_service.database.tables import Attempt, Sample
+from driftline_service.judging import load_evidence
 from driftline_service.runs.outcomes import MAX_ATTEMPTS
 from sqlalchemy import func, select
 
@@ -88,6 +89,56 @@ def real_time():
             session.execute(waiting.values(not_before=due))
 
     return skip
+
+
+def fail_again(world, job_id, reason, real_time):
+    """Take the job's next message and fail it."""
+    real_time(world, job_id)
+    message = next(sent for sent in world.messages() if sent[1] == job_id)
+    world.worker.fail(world.worker.claim(message), "transient", reason)
+    return world.job(job_id)
+
+
+def test_a_worker_that_is_stopped_costs_no_attempt_and_no_time(world, real_time):
+    world.submit()
+    message = world.messages()[0]
+    job_id = message[1]
+    world.worker.fail(world.worker.claim(message), "transient", "worker_stopped")
+    (again,) = world.messages()  # no back-off
+    world.worker.fail(world.worker.claim(again), "transient", "worker_stopped")
+    for reason in ("worker_stopped", "worker_stopped", "child_died", "child_died"):
+        assert fail_again(world, job_id, reason, real_time).state is JobState.QUEUED
+    assert fail_again(world, job_id, "child_died", real_time).state is JobState.FAILED
+    assert len(attempts(world, job_id)) == 4 + MAX_ATTEMPTS
+
+
+@pytest.mark.parametrize("reason", ["child_silent", "child_too_slow"])
+def test_what_hangs_twice_is_not_tried_a_third_time(world, reason, real_time):
+    world.submit()
+    messages = world.messages()
+    job_id = messages[0][1]
+    world.worker.fail(world.worker.claim(messages[0]), "transient", reason)
+    assert world.job(job_id).state is JobState.QUEUED
+    job = fail_again(world, job_id, reason, real_time)
+    assert (job.state, job.failure_kind, job.failure_reason) == (JobState.FAILED, FailureKind.TRANSIENT, reason)
+
+
+def test_an_arm_that_hung_twice_gets_one_try_at_each_later_job(world, real_time):
+    run_id = world.submit()
+    base, head = sorted(world.messages(), key=lambda message: world.job(message[1]).arm)
+    world.worker.work(base)
+    world.worker.fail(world.worker.claim(head), "transient", "child_silent")
+    fail_again(world, head[1], "child_silent", real_time)
+    base, head = sorted(world.messages(), key=lambda message: world.job(message[1]).arm)
+    world.worker.fail(world.worker.claim(base), "transient", "child_silent")
+    assert world.job(base[1]).state is JobState.QUEUED, "the other arm did not hang before"
+    world.worker.fail(world.worker.claim(head), "transient", "child_silent")
+    assert (world.job(head[1]).state, len(attempts(world, head[1]))) == (JobState.FAILED, 1)
+    real_time(world, base[1])
+    world.worker.work(world.messages()[0])
+    with world.sessions() as session:
+        failure = load_evidence(session, run_id).checks[Arm.HEAD]
+    assert (failure.same_worker_as_base, failure.attempts) == (True, 3), "so head is to blame, though it is tried once"
 
 
 def test_back_off_is_kept(world):

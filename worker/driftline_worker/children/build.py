@@ -27,6 +27,7 @@ def build(spec: KernelSpec, channel: Channel) -> None:
     os.environ.pop("TRITON_INTERPRET", None)  # it would put the interpreter in the compiler's place
     from mamba2_conformance.compilation import compiler, scenario
 
+    channel.send("progress", phase="import", done=0, total=1)
     adapter = loaded_kernels(spec)
     if scenario.BACKEND not in adapter.backends:
         raise Refusal("unsupported", "no_triton_kernels", "this commit has no Triton backend, so nothing is compiled")

@@ -28,6 +28,7 @@ def check(spec: KernelSpec, channel: Channel) -> None:
         os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is first imported, which the next lines do
     from mamba2_conformance import runner
 
+    channel.send("progress", phase="import", done=0, total=1)
     adapter = loaded_kernels(spec)
     backends = [backend for backend in spec.backends if backend in adapter.backends]
     if not backends:

@@ -39,7 +39,9 @@ def _run(spec: EvaluationSpec, channel: Channel) -> None:
     channel.send("progress", phase="load", done=2, total=LOAD_STEPS)
     task = load_task(spec)
     channel.send("progress", phase="load", done=3, total=LOAD_STEPS)
+    channel.send("progress", phase="import", done=0, total=1)
     kernels = load_kernels(spec.import_dir)
+    channel.send("progress", phase="rehearse", done=0, total=1)
     operators = install(lm.model, kernels, spec.lane.backend)
     rehearse(lm, operators, spec)
     served = {operator: serving_module(kernels, operator, spec.lane.backend) for operator in OPERATORS}

@@ -1,0 +1,21 @@
+"""Whose fault a failed arm is: the commit's, or that of a worker, its files or a lane's configuration."""
+
+from typing import Final
+
+from driftline.contracts.words import FailureKind
+from driftline.evidence import ArmFailure
+
+NOT_THE_COMMITS: Final = frozenset(
+    {
+        "bad_spec", "dataset_changed", "dataset_missing", "environment_refused", "model_missing", "model_unloadable",
+        "model_unsupported", "no_gpu", "report_refused", "task_invalid", "worker_error", "wrong_dtype",
+    }
+)  # fmt: skip
+"""Reasons that speak of a worker, its files or a lane's configuration: no commit is blamed for them."""
+
+
+def is_heads_fault(head: ArmFailure) -> bool:
+    """A permanent failure, or one that came back on the worker on which base succeeded; not one of the worker's own."""
+    if head.reason in NOT_THE_COMMITS:
+        return False
+    return head.kind is FailureKind.PERMANENT or (head.same_worker_as_base and head.attempts > 1)
