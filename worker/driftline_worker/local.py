@@ -16,6 +16,7 @@ from uuid import uuid4
 from driftline.contracts.jobs import BuildSpec, CheckSpec, CommitSource
 from driftline.contracts.words import Arm, FailureKind, Layout
 from driftline.git import GitError, Mirror
+from driftline.git.names import parse_url
 from pydantic import ValidationError
 from rich.console import Console
 
@@ -67,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _judge(kind: Literal["check", "build"], repo: str, commit: str, *, as_json: bool, console: Console) -> int:
     settings = ChildSettings(**_defaults())
+    if parse_url(repo).local:  # a folder is read in place, in mirrors that no fetch must ever fill
+        settings = settings.model_copy(update={"cache_dir": settings.mirrors / "borrowed"})
     source = _source(settings, repo, commit)
     environment = EvalEnvironment.probe(settings.eval_python, settings.eval_lock)
     bench = Bench(settings, sandbox.choose(environment, settings.sandbox))
@@ -107,7 +110,10 @@ def _defaults() -> dict[str, Any]:
 def _source(settings: ChildSettings, repo: str, commit: str) -> CommitSource:
     """Raises GitError: among others no_kernels."""
     mirror = Mirror.open(settings.mirrors, repo)
-    mirror.fetch()
+    if mirror.url.local:
+        mirror.borrow()
+    else:
+        mirror.fetch()
     sha = mirror.resolve(commit)
     kernels = mirror.find_kernels(sha)
     if kernels is None:

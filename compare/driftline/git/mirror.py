@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from driftline.git import archive
+from driftline.git.borrowed import REMOTE_HEAD, objects_of, packed_refs
 from driftline.git.command import NETWORK_SECONDS, PROBE_SECONDS, Answer, Git
 from driftline.git.commit_info import FORMAT, CommitInfo, parse_commit
 from driftline.git.errors import GitError
@@ -17,9 +18,6 @@ from driftline.git.names import Url, checked_path, checked_ref, checked_sha, is_
 REMOTE_PROTOCOLS = "https:http:ssh"
 LOCAL_PROTOCOLS = "file"
 REFSPECS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", "+refs/pull/*/head:refs/pull/*/head")
-REMOTE_HEAD = "refs/driftline/HEAD"
-"""Where the other side's HEAD is kept, which need not be a branch."""
-
 USUAL_BRANCHES = ("main", "master", "trunk")
 LARGEST_FOLDER_BYTES = 64 << 20
 """Kernel folders are below 1 MB; more is an attempt to fill the disk."""
@@ -76,6 +74,26 @@ class Mirror:
             specs = (*REFSPECS, f"+HEAD:{REMOTE_HEAD}") if head.text else REFSPECS
             self._fetch("--prune", *specs)
             self._follow_head(head.text)
+
+    def borrow(self) -> None:
+        """Read a folder on this machine in place: its branches and tags as they are now, its objects without a copy.
+
+        For one look at a commit, also of a repository that lacks objects no kernel needs; a commit is here only as
+        long as it is there. Never fetch() into the same mirror.
+
+        Raises:
+            GitError: unreachable_repository, not_a_repository.
+        """
+        with self._lock():
+            patterns = ("HEAD", "refs/heads/*", "refs/tags/*", "refs/pull/*/head")
+            listed = self._ask_remote(
+                "ls-remote", "--end-of-options", self.url.address, *patterns, seconds=PROBE_SECONDS
+            ).text
+            alternates = self.git.folder / "objects" / "info" / "alternates"
+            alternates.write_text(f"{objects_of(Path(self.url.address), self.git)}\n", encoding="utf-8")
+            partial = self.git.folder / "packed-refs.new"
+            partial.write_text(packed_refs(listed), encoding="utf-8")
+            partial.rename(self.git.folder / "packed-refs")
 
     def fetch_commit(self, sha: str) -> None:
         """Make sure one commit is here and stays, even if no branch leads to it any more.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from mamba2_conformance.adapters.protocol import Adapter
 from mamba2_conformance.deviation import Deviation
 from mamba2_conformance.draw import Draw
+from mamba2_conformance.trait import Trait
 
 CONTRACT, OUTSIDE = "contract", "outside"
 
@@ -23,7 +24,8 @@ class Subject:
 class Case:
     """`check` returns one deviation for each output it looked at. Whatever it raises is a failed case, not a crash.
 
-    kind: `contract` cases decide, `outside` cases are shown. backends: None for every backend.
+    kind: `contract` cases decide, `outside` cases are shown. backends: None for every backend. traits: with one that
+    the adapter lacks the case is not asked, with one outside its kernels' contract it becomes `outside`.
     """
 
     name: str
@@ -31,9 +33,13 @@ class Case:
     check: Callable[[Subject], Sequence[Deviation]]
     kind: str = CONTRACT
     backends: frozenset[str] | None = None
+    traits: frozenset[Trait] = frozenset()
 
     def asks(self, backend: str) -> bool:
         return self.backends is None or backend in self.backends
+
+    def kind_for(self, adapter: Adapter) -> str:
+        return OUTSIDE if self.traits & adapter.outside else self.kind
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from mamba2_conformance import tolerance
-from mamba2_conformance.adapters.protocol import Adapter
-from mamba2_conformance.case import CONTRACT, Case, Outcome, Subject
+from mamba2_conformance.adapters.protocol import Adapter, NotJudged
+from mamba2_conformance.case import CONTRACT, OUTSIDE, Case, Outcome, Subject
 from mamba2_conformance.cases.catalogue import cases_for
-from mamba2_conformance.deviation import Deviation, worst
+from mamba2_conformance.deviation import Deviation, failed, worst
 from mamba2_conformance.draw import Draw
 from mamba2_conformance.poison import poisoned_memory
 
@@ -17,7 +18,13 @@ CONFIG_CHARACTERS = 500
 
 def plan(adapter: Adapter, backends: Sequence[str]) -> list[tuple[Case, str]]:
     """The cases of each backend, backend by backend."""
-    return [(case, backend) for backend in backends for case in cases_for(adapter, backend) if case.asks(backend)]
+    return [
+        (case, backend) for backend in backends for case in cases_for(adapter, backend) if asked(case, adapter, backend)
+    ]
+
+
+def asked(case: Case, adapter: Adapter, backend: str) -> bool:
+    return case.asks(backend) and not case.traits & adapter.lacks
 
 
 def run_cases(
@@ -36,10 +43,12 @@ def run_cases(
 
 def outcome_of(case: Case, adapter: Adapter, backend: str, *, device: str = "cpu") -> Outcome:
     """Run one case on one backend, with its own random numbers and memory that shows what was never written."""
-    subject = Subject(adapter, backend, Draw(case.name, device))
+    subject, case = Subject(adapter, backend, Draw(case.name, device)), replace(case, kind=case.kind_for(adapter))
     try:
         with poisoned_memory():
             deviations = case.check(subject)
+    except NotJudged as error:
+        return told(replace(case, kind=OUTSIDE), backend, failed("call", f"not judged: {error}"))
     except (Exception, SystemExit) as error:
         return told(case, backend, raised(error))
     return told(case, backend, *deviations)

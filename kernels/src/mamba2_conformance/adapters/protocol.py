@@ -8,6 +8,7 @@ from typing import Protocol
 from torch import Tensor
 
 from mamba2_conformance.problem import Convolution, ConvolutionStep, GatedNorm, Scan, StateStep
+from mamba2_conformance.trait import Trait
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +30,16 @@ class LoadError(Exception):
         self.reason = reason
 
 
+class NotJudged(Exception):  # noqa: N818 - it is an outcome: a case that could not be put
+    """A function that this commit does not have, or that cannot run here: its text says which and why."""
+
+
 class Adapter(Protocol):
-    """The five functions of one commit. Kernels raise what they raise; nothing is caught here."""
+    """The five functions of one commit. Kernels raise what they raise; a function that is not there raises NotJudged."""
 
     @property
     def layout(self) -> str:
-        """`mamba2_varlen` or `vllm`."""
+        """The word for how the repository keeps its kernels."""
 
     @property
     def era(self) -> str:
@@ -43,6 +48,14 @@ class Adapter(Protocol):
     @property
     def backends(self) -> tuple[str, ...]:
         """The backends that the commit ships, whether or not they work."""
+
+    @property
+    def lacks(self) -> frozenset[Trait]:
+        """What these kernels do not have at all: such cases are not asked."""
+
+    @property
+    def outside(self) -> frozenset[Trait]:
+        """What the kernels' own callers never ask for: such cases are shown and decide nothing."""
 
     def metadata(self, lens: tuple[int, ...], chunk_size: int) -> object:
         """Build the batch's metadata; raises what the kernels raise for what they refuse."""

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from mamba2_conformance.adapters.protocol import LoadError, ScanResult
 from mamba2_conformance.problem import Convolution, ConvolutionStep, GatedNorm, Scan, StateStep
+from mamba2_conformance.trait import Trait
 
 PACKAGE = "mamba2_varlen"
 
@@ -42,6 +43,8 @@ class VarlenAdapter:
     folder: Path
     era: str
     layout: str = PACKAGE
+    lacks: frozenset[Trait] = frozenset()
+    outside: frozenset[Trait] = frozenset()
 
     @property
     def backends(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from mamba2_conformance.case import Case, Subject
 from mamba2_conformance.cases.scanned import scan_case
 from mamba2_conformance.deviation import Deviation, failed, holds
 from mamba2_conformance.draw import ScanShape
+from mamba2_conformance.trait import Trait
 
 SIZES = (1, 4, 16, 64, 128)
 REFUSED = (0, -32, 3, 29, 48, 100)
@@ -23,7 +24,8 @@ def refusal_case(size: int) -> Case:
     def check(subject: Subject) -> Sequence[Deviation]:
         return [refused(subject, size)]
 
-    return Case(f"chunk_size/refused_{size}".replace("-", "minus_"), f"lens 21 50, chunk {size}", check)
+    name = f"chunk_size/refused_{size}".replace("-", "minus_")
+    return Case(name, f"lens 21 50, chunk {size}", check, traits=frozenset({Trait.CHUNK_SIZE_REFUSED}))
 
 
 def refused(subject: Subject, size: int) -> Deviation:

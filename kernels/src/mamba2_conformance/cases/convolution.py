@@ -9,9 +9,10 @@ from mamba2_conformance.cases.slots import in_slots, slot_deviations
 from mamba2_conformance.deviation import Deviation, deviation, holds, same_bits
 from mamba2_conformance.poison import nan_like
 from mamba2_conformance.problem import Convolution, spans
+from mamba2_conformance.trait import Trait
 
 CHANNELS = 40
-LENS = (1, 21, 2, 0, 3)
+LENS = (1, 21, 2, 3)
 WIDTHS = (2, 3, 4)
 
 
@@ -24,9 +25,16 @@ def cases() -> Iterator[Case]:
     yield prefill_case("convolution/swish", 4, past=True, activation="swish")
     yield prefill_case("convolution/without_bias", 4, past=True, bias=False)
     yield prefill_case("convolution/chunk_aligned", 4, past=True, lens=(64, 16))
+    yield prefill_case("convolution/empty_between", 4, past=False, lens=(0, 5, 0, 3, 0))
+    yield prefill_case("convolution/empty_between_with_past", 4, past=True, lens=(0, 5, 0, 3, 0))
     yield Case("convolution/split_equals_whole", config(4, (30, 17)), split_equals_whole)
     yield Case("convolution/strided_input", config(4, LENS), strided_input)
-    yield Case("convolution/channel_major_input", config(4, LENS), channel_major_input)
+    yield Case(
+        "convolution/channel_major_input",
+        config(4, LENS),
+        channel_major_input,
+        traits=frozenset({Trait.CHANNEL_MAJOR}),
+    )
     yield Case("convolution/past_unchanged", config(4, LENS), past_unchanged)
 
 
@@ -60,7 +68,7 @@ def prefill_case(
         problem = replace(problem, activation=activation, bias=problem.bias if bias else None)
         return compared(subject, problem)
 
-    return Case(name, config(width, lens), check)
+    return Case(name, config(width, lens), check, traits=frozenset({Trait.EMPTY_SEQUENCES} if 0 in lens else ()))
 
 
 def step_case(name: str, width: int) -> Case:

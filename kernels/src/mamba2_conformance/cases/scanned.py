@@ -8,6 +8,7 @@ from mamba2_conformance.deviation import Deviation, deviation, holds
 from mamba2_conformance.draw import ScanShape
 from mamba2_conformance.poison import nan_like
 from mamba2_conformance.problem import Scan
+from mamba2_conformance.trait import Trait
 
 
 def compared(subject: Subject, problem: Scan, label: str = "") -> list[Deviation]:
@@ -24,8 +25,10 @@ def compared(subject: Subject, problem: Scan, label: str = "") -> list[Deviation
 
 def scan_case(name: str, shape: ScanShape, change: Callable[[Scan], Scan] = lambda problem: problem) -> Case:
     """A case that draws a problem of this shape, changes it, and compares one call of it."""
+    traits = {Trait.EMPTY_SEQUENCES} if 0 in shape.lens else set()
+    traits |= {Trait.STATE_DTYPE} if shape.state_dtype else set()
 
     def check(subject: Subject) -> Sequence[Deviation]:
         return compared(subject, change(subject.draw.scan(shape)))
 
-    return Case(name, str(shape), check)
+    return Case(name, str(shape), check, traits=frozenset(traits))

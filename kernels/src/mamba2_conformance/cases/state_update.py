@@ -13,6 +13,7 @@ from mamba2_conformance.deviation import Deviation, deviation
 from mamba2_conformance.draw import Draw
 from mamba2_conformance.poison import nan_like
 from mamba2_conformance.problem import StateStep
+from mamba2_conformance.trait import Trait
 
 ROWS, HEADS, HEAD_DIM = 3, 2, 16
 
@@ -52,7 +53,10 @@ def plain_case(name: str, groups: int, change: Change) -> Case:
         step = change(subject.draw, subject.draw.state_step(ROWS, heads=HEADS * groups, groups=groups))
         return stepped(subject, step)
 
-    return Case(name, f"rows {ROWS}, heads {HEADS * groups} x {HEAD_DIM}, state 16, groups {groups}", check)
+    traits = frozenset({Trait.STEP_LIMIT} if name.endswith("dt_limit") else ())
+    return Case(
+        name, f"rows {ROWS}, heads {HEADS * groups} x {HEAD_DIM}, state 16, groups {groups}", check, traits=traits
+    )
 
 
 def stepped(subject: Subject, step: StateStep) -> list[Deviation]:

@@ -1,0 +1,180 @@
+"""Calls vLLM's operators as its mixer does: with its index tensors, its padded slots and its expanded decode inputs."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mamba2_conformance.adapters.absent_gpu import device_contexts_ignored
+from mamba2_conformance.adapters.interpreter import bfloat16_products
+from mamba2_conformance.adapters.protocol import LoadError, ScanResult
+from mamba2_conformance.adapters.tuner import Tuners, tuners_in
+from mamba2_conformance.adapters.vllm import era, scan_call, stand_in
+from mamba2_conformance.adapters.vllm.chunk_grid import cu_seqlens, index
+from mamba2_conformance.adapters.vllm.conv_programs import conv_metadata
+from mamba2_conformance.adapters.vllm.operators import Operators
+from mamba2_conformance.problem import Convolution, ConvolutionStep, GatedNorm, Scan, StateStep
+from mamba2_conformance.trait import Trait
+
+FOLDER = "ops"
+"""The last name of vLLM's folder of operators, as which it is unpacked."""
+
+PADDING = -1
+
+OUTSIDE = frozenset({Trait.EMPTY_SEQUENCES, Trait.WIDE_CONVOLUTION, Trait.CHANNEL_MAJOR})
+"""The scheduler never issues an empty prefill, no model has a convolution wider than 4, and the mixer hands over x with
+channels next to each other in memory."""
+
+NEVER = frozenset({Trait.CHUNK_SIZE_REFUSED, Trait.STEP_LIMIT})
+"""There is no metadata function in these files that could refuse, and no limit of dt in the decode step."""
+
+
+@dataclass(frozen=True)
+class VllmAdapter:
+    """One commit's operator files, loaded by `load`."""
+
+    operators: Operators
+    era: str
+    tuners: Tuners
+    layout: str = "vllm"
+    backends: tuple[str, ...] = ("triton",)
+    outside: frozenset[Trait] = OUTSIDE
+
+    @property
+    def lacks(self) -> frozenset[Trait]:
+        scan = era.parameters_of(self.operators.scan)
+        missing = {Trait.STATE_DTYPE: "state_dtype", Trait.INTERMEDIATE_STATES: "return_intermediate_states"}
+        return NEVER | {trait for trait, parameter in missing.items() if parameter not in scan}
+
+    def metadata(self, lens: tuple[int, ...], chunk_size: int) -> object:
+        return scan_call.indices(self.era, lens, chunk_size, torch.device("cpu"))
+
+    def scan(self, problem: Scan, *, backend: str, out: Tensor | None = None, states: bool = False) -> ScanResult:
+        buffer = torch.empty_like(problem.x, memory_format=torch.contiguous_format) if out is None else out
+        arguments, ends = scan_call.arguments(self.era, problem, buffer)
+        optional = {"state_dtype": problem.state_dtype, "return_intermediate_states": states}
+        accepted = era.parameters_of(self.operators.scan)
+        arguments |= {name: value for name, value in optional.items() if name in accepted}
+        result = self._run(self.operators.scan, problem.x, arguments)
+        if not states:
+            return ScanResult(buffer, result)
+        last = scan_call.last_chunks(self.era, problem)
+        return ScanResult(buffer, result[last], result, ends)
+
+    def convolution(self, problem: Convolution, *, backend: str, out: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        rows, channels, width = len(problem.lens), *problem.weight.shape
+        past = problem.initial_states
+        pool = slot_pool(rows, channels, width - 1, past if past is not None else problem.x)
+        if past is not None:
+            pool[1:] = past
+        device = problem.x.device
+        result = self._run(
+            self.operators.convolution,
+            problem.x,
+            {
+                "x": problem.x.t(),
+                "weight": problem.weight,
+                "bias": problem.bias,
+                "conv_states": pool,
+                "query_start_loc": cu_seqlens(problem.lens, device),
+                "cache_indices": index(range(1, rows + 1), device),
+                "has_initial_state": torch.full((rows,), past is not None, device=device),
+                "activation": problem.activation,
+                "metadata": conv_metadata(problem.lens, device),
+            },
+        ).t()
+        return result if out is None else out.copy_(result), pool[1:]
+
+    def convolution_step(self, problem: ConvolutionStep, *, backend: str) -> Tensor:
+        function = self.operators.convolution_step
+        arguments = {
+            "x": problem.x.clone(),  # it is written over
+            "conv_state": problem.state,
+            "weight": problem.weight,
+            "bias": problem.bias,
+            "activation": problem.activation,
+            "conv_state_indices": problem.state_indices,
+        }
+        out: Tensor = self._run(function, problem.x, arguments | padding_of(function))
+        return out
+
+    def state_step(self, problem: StateStep, *, backend: str, out: Tensor | None = None) -> Tensor:
+        function = self.operators.state_step
+        heads, head_dim, state_size = problem.state.shape[1:]
+        buffer = torch.empty_like(problem.x) if out is None else out
+        zero = torch.zeros(heads, device=problem.x.device)
+        arguments = {
+            "state": problem.state,
+            "x": problem.x,
+            "dt": problem.dt[..., None].expand(-1, -1, head_dim),
+            "A": problem.A[:, None, None].expand(-1, head_dim, state_size),
+            "B": problem.B,
+            "C": problem.C,
+            "D": per_channel(zero if problem.D is None else problem.D, head_dim),
+            "z": problem.z,
+            "dt_bias": per_channel(zero if problem.dt_bias is None else problem.dt_bias, head_dim),
+            "dt_softplus": problem.dt_softplus,
+            "state_batch_indices": problem.state_indices,
+            "out": buffer,
+        }
+        self._run(function, problem.x, arguments | padding_of(function))
+        return buffer
+
+    def gated_norm(self, problem: GatedNorm, *, backend: str) -> Tensor:
+        arguments = {
+            "x": problem.x,
+            "weight": problem.weight,
+            "bias": None,
+            "z": problem.z,
+            "eps": problem.eps,
+            "group_size": problem.group_size,
+            "norm_before_gate": problem.norm_before_gate,
+        }
+        out: Tensor = self._run(self.operators.gated_norm, problem.x, arguments)
+        return out
+
+    def tiles(self) -> Mapping[str, tuple[object, ...]]:
+        return self.tuners.tiles
+
+    def pinned(self, kernel: str, tile: object) -> AbstractContextManager[object]:
+        return self.tuners.pinned(kernel, tile)
+
+    def _run(self, function: Callable[..., Any], on: Tensor, arguments: Mapping[str, object]) -> Any:
+        with device_contexts_ignored(on.device), bfloat16_products():
+            return function(**arguments)
+
+
+def slot_pool(rows: int, channels: int, length: int, like: Tensor) -> Tensor:
+    """Slots 1 to rows for a batch, behind the null block 0, all NaN; channels are next to each other in memory."""
+    pool = torch.full((rows + 1, length, channels), float("nan"), dtype=like.dtype, device=like.device)
+    return pool.transpose(1, 2)
+
+
+def padding_of(function: Callable[..., object]) -> dict[str, int]:
+    """Which slot number marks padding is an argument of every era, by one name or another."""
+    accepted = era.parameters_of(function)
+    return {name: PADDING for name in ("null_block_id", "pad_slot_id") if name in accepted}
+
+
+def per_channel(values: Tensor, head_dim: int) -> Tensor:
+    """(H) or (H,P) as (H,P), the former without a copy, by which kernels know that a head has one value."""
+    return values if values.dim() == 2 else values[:, None].expand(-1, head_dim)
+
+
+def load(import_dir: Path) -> VllmAdapter:
+    """The operators below `import_dir`. Raises LoadError: no_kernels, kernels_do_not_import, unknown_signature."""
+    folder = import_dir.resolve() / FOLDER
+    if not (folder / "ssd_combined.py").is_file():
+        message = f"there is no {FOLDER}/ssd_combined.py in {import_dir}; this commit has no SSD prefill in Triton"
+        raise LoadError(kind="unsupported", reason="no_kernels", message=message)
+    try:
+        stand_in.install(folder)
+    except (Exception, SystemExit) as error:
+        message = f"the operators' package does not import: {type(error).__name__}: {error}"
+        raise LoadError(kind="permanent", reason="kernels_do_not_import", message=message) from error
+    operators = Operators.of(folder)
+    return VllmAdapter(operators, operators.era, tuners_in(operators.modules))
