@@ -1,0 +1,37 @@
+"""The project's reference figures for a whole run, by a reduced simulation; benchmarks/statistics_reference.py is full-size."""
+
+from collections.abc import Callable
+from types import ModuleType
+
+import numpy as np
+import pytest
+from driftline.statistics.holm import adjusted
+
+RUNS = 20_000
+
+
+@pytest.fixture(scope="module")
+def reference(benchmark_module: Callable[[str], ModuleType]) -> ModuleType:
+    return benchmark_module("statistics_reference")
+
+
+def test_every_figure_comes_out_within_its_error(reference: ModuleType) -> None:
+    for row in reference.REFERENCES:
+        ours = reference.simulated(row, RUNS, seed=1)
+        assert reference.agrees(row, ours), (row.name, ours, row.percent)
+
+
+def test_false_alarms_stay_below_the_level_however_the_filters_are_coupled(
+    reference: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for coupling in (0.0, 0.5, 1.0):
+        monkeypatch.setattr(reference, "COUPLING", coupling)
+        assert max(reference.simulated(reference.REFERENCES[0], RUNS, seed=2)) <= 5.0
+
+
+def test_the_vectorised_correction_is_holms(reference: ModuleType) -> None:
+    """Both say the same of many p-values, ties and zeros among them."""
+    rng = np.random.default_rng(3)
+    p_values = np.round(rng.uniform(0, 0.06, size=(500, 4)), 3)
+    expected = [[p <= 0.05 for p in adjusted(list(row), 4)] for row in p_values]
+    assert reference.rejected(p_values).tolist() == expected
