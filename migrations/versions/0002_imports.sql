@@ -12,7 +12,7 @@ create table imports (
     reported_by text not null,
     note text default '' not null,
     measured_at timestamptz,
-    created_at timestamptz default now() not null,
+    created_at timestamptz default clock_timestamp() not null,
     promoted_at timestamptz,
     promoted_by text,
     environment_id text,

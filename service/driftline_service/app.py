@@ -29,11 +29,12 @@ from driftline_service.database.engine import make_engine, make_sessions
 from driftline_service.imports import history_router, import_router
 from driftline_service.lanes import read_lanes
 from driftline_service.metrics.served import RequestTimes, Served
+from driftline_service.pages import history_router as lane_pages
 from driftline_service.settings import Settings
 
 PARTS = (
     run_submission, run_list, run_detail, run_events, import_router, history_router, lanes, workers, health, metrics,
-    worker_api, pages,
+    worker_api, pages, lane_pages,
 )  # fmt: skip
 """Each has a `router`. Whoever adds one, adds it here."""
 

@@ -61,3 +61,20 @@ def lanes_with_history(session: Session) -> set[str]:
     measured = select(RunLane.name).distinct()
     reported = select(Import.lane_name).where(Import.withdrawn_at.is_(None)).distinct()
     return set(session.scalars(union(measured, reported)))
+
+
+def history_counts(session: Session) -> dict[str, tuple[int, int]]:
+    """lane -> (evaluations measured here, imports that were not withdrawn)."""
+    counts: dict[str, tuple[int, int]] = {}
+    measured = (
+        select(Job.lane_name, func.count())
+        .where(Job.kind == JobKind.EVALUATE, Job.state == JobState.SUCCEEDED)
+        .where(Job.reused_from_job_id.is_(None), Job.import_id.is_(None))
+        .group_by(Job.lane_name)
+    )
+    for name, count in session.execute(measured):
+        counts[name or ""] = (count, 0)
+    reported = select(Import.lane_name, func.count()).where(Import.withdrawn_at.is_(None)).group_by(Import.lane_name)
+    for name, count in session.execute(reported):
+        counts[name] = (counts.get(name, (0, 0))[0], count)
+    return counts

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, Index, Text
+from sqlalchemy import CheckConstraint, ForeignKey, Index, Text, func
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -54,7 +54,8 @@ class Import(Base):
     reported_by: Mapped[str] = mapped_column(Text)
     note: Mapped[str] = mapped_column(Text, server_default="")
     measured_at: Mapped[datetime | None]
-    created_at: Mapped[base.CreatedAt]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.clock_timestamp())
+    """not the transaction's time: points of one file keep their order"""
     promoted_at: Mapped[datetime | None]
     promoted_by: Mapped[str | None] = mapped_column(Text)
     environment_id: Mapped[str | None] = mapped_column(Text)

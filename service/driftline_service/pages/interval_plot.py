@@ -74,7 +74,7 @@ def interval_plot(cells: Sequence[Cell], *, metric: Metric, margin: float) -> by
     chart.add("zero", [(0, 0), (0, top)], show_dots=False)
     for place, cell in enumerate(cells):
         chart.add(_label(cell), _points(cell.comparison, top - 1 - place, scaled))
-    chart.add_xml_filter(_without_scripts)
+    chart.add_xml_filter(without_scripts)
     rendered: bytes = chart.render()
     return rendered
 
@@ -89,7 +89,7 @@ def _points(cell: Comparison, height: int, scaled: float) -> list[dict[str, obje
     ]
 
 
-def _without_scripts(root: Element) -> Element:
+def without_scripts(root: Element) -> Element:
     """pygal writes its configuration into a script even where nothing is interactive."""
     for parent in list(root.iter()):
         for script in [child for child in parent if str(child.tag).endswith("script")]:
@@ -111,7 +111,7 @@ def _label(cell: Cell) -> str:
 def _chart(cells: Sequence[Cell], *, metric: Metric, reach: float) -> pygal.XY:
     colors = (BAND, ZERO, *(COLORS[cell.comparison.verdict] for cell in cells))
     chart = pygal.XY(
-        width=WIDTH, height=FRAME_HEIGHT + ROW_HEIGHT * (len(cells) + 1), style=_style(colors),
+        width=WIDTH, height=FRAME_HEIGHT + ROW_HEIGHT * (len(cells) + 1), style=plot_style(colors),
         css=("file://style.css", "file://graph.css", f"inline:{LOOK}"), js=(), show_legend=False,
         xrange=(-reach, reach), range=(0, len(cells) + 1), dots_size=4, truncate_label=-1, show_y_guides=False,
         x_title=f"head - base, {UNIT[metric]}; the band is the margin", x_value_formatter=_tick,
@@ -121,7 +121,8 @@ def _chart(cells: Sequence[Cell], *, metric: Metric, reach: float) -> pygal.XY:
     return chart
 
 
-def _style(colors: tuple[str, ...]) -> Style:
+def plot_style(colors: tuple[str, ...]) -> Style:
+    """What all plots share: no ground of their own, so that the page's shows."""
     return Style(
         background="transparent", plot_background="transparent", foreground="#2b333b", foreground_strong="#2b333b",
         foreground_subtle="#c5ccd3", opacity=".28", opacity_hover=".28", colors=colors,
