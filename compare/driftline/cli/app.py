@@ -5,7 +5,22 @@ import sys
 
 import typer
 
-from driftline.cli import build_kernels, cancel, check_kernels, data, doctor, lanes, report, runs, serve, submit
+from driftline.cli import (
+    baseline,
+    build_kernels,
+    cancel,
+    check_kernels,
+    data,
+    doctor,
+    history,
+    import_,
+    imports,
+    lanes,
+    report,
+    runs,
+    serve,
+    submit,
+)
 from driftline.cli.failure import CommandError
 
 HELP = """Did this commit move the model's accuracy away from main?
@@ -31,6 +46,11 @@ app.command("runs")(runs.runs)
 app.command("report")(report.report)
 app.command("cancel")(cancel.cancel)
 app.command("lanes")(lanes.lanes)
+app.command("history")(history.history)
+app.command("import")(import_.import_)
+app.command("imports")(imports.imports)
+app.command("withdraw")(imports.withdraw)
+app.add_typer(baseline.app, name="baseline")
 app.command("check-kernels")(check_kernels.check_kernels)
 app.command("build-kernels")(build_kernels.build_kernels)
 app.command("data")(data.data)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from driftline.cli.failure import CommandError
 
@@ -33,6 +33,19 @@ class Server:
     def post(self, path: str, body: Mapping[str, Any], *, headers: Mapping[str, str] | None = None) -> Any:
         """JSON of a POST, with the admin token."""
         return self._json("POST", path, body=body, headers=headers)
+
+    def pages(self, path: str, key: str) -> Iterator[Any]:
+        """Every item of a list that comes a page at a time."""
+        page = self.get(path, limit=200)
+        while True:
+            yield from page[key]
+            if page["next"] is None:
+                return
+            page = self.get(page["next"])
+
+    def upload(self, path: str, content: IO[bytes], media_type: str, **parameters: str) -> Any:
+        """JSON of a POST whose body is read from a file, a piece at a time."""
+        return self._json("POST", path, parameters=parameters, content=content, headers={"Content-Type": media_type})
 
     def run_id(self, given: str) -> str:
         """The full id of a run named by id, by an unambiguous beginning, or as `latest`.
@@ -74,14 +87,20 @@ class Server:
 
     def _send(
         self, method: str, path: str, *, parameters: Parameters | None = None, body: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
+        content: IO[bytes] | None = None, headers: Mapping[str, str] | None = None,
     ) -> str:  # fmt: skip
         import httpx
 
         sent = dict(headers or {}) | ({"Authorization": f"Bearer {self.token}"} if self.token else {})
         try:
             answer = httpx.request(
-                method, f"{self.url}{path}", params=parameters, json=body, headers=sent, timeout=TIMEOUT_SECONDS
+                method,
+                f"{self.url}{path}",
+                params=parameters,
+                json=body,
+                content=content,
+                headers=sent,
+                timeout=TIMEOUT_SECONDS,
             )
         except httpx.TransportError as error:
             raise CommandError(
