@@ -7,6 +7,10 @@ def test_known_values() -> None:
     assert adjusted([0.01, 0.04, 0.03, 0.005], 4) == pytest.approx([0.03, 0.06, 0.06, 0.02])
 
 
+def test_as_rs_p_adjust_gives_them() -> None:
+    assert adjusted([0.01, 0.02, 0.03, 0.04, 0.05], 5) == pytest.approx([0.05, 0.08, 0.09, 0.09, 0.09])
+
+
 def test_tests_that_could_not_be_made_keep_their_place() -> None:
     assert adjusted([0.01, 0.04], 6) == pytest.approx([0.06, 0.2])
     assert adjusted([0.01, 0.04], 6) == pytest.approx(adjusted([0.01, 0.04, 1, 1, 1, 1], 6)[:2])

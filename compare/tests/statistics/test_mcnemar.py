@@ -11,6 +11,24 @@ def test_known_values(lost: int, gained: int, p: float) -> None:
     assert exact_p(lost, gained) == pytest.approx(p, rel=0.005)
 
 
+@pytest.mark.parametrize(
+    ("lost", "gained", "p"),
+    [
+        # Fagerland, Lydersen and Laake 2013 (BMC Medical Research Methodology 13, 91): the data of Bentur 2009 and Cavo 2012.
+        (1, 7, 0.0703),
+        (6, 16, 0.0525),
+        # Tonsillectomy and Hodgkin's disease, Johnson and Johnson 1972, as R's exact2x2 gives it.
+        (15, 7, 0.1338),
+        # exact2x2's vignette.
+        (9, 2, 0.06543),
+        # Armitage and Berry 1994, p. 127: media for culturing tubercle bacilli, after Liddell.
+        (12, 2, 0.0129),
+    ],
+)
+def test_published_values(lost: int, gained: int, p: float) -> None:
+    assert exact_p(lost, gained) == pytest.approx(p, abs=5.1e-5)
+
+
 def test_no_discordant_pair_and_balance_are_no_evidence() -> None:
     assert exact_p(0, 0) == 1
     assert exact_p(7, 7) == 1

@@ -7,6 +7,12 @@ def test_three_of_one_sign_are_2_of_8() -> None:
     assert sign_flip_p(np.array([1.0, 2.0, 3.0])) == 0.25
 
 
+def test_darwins_maize_as_fisher_enumerated_it() -> None:
+    # The Design of Experiments, section 21: 1,726 of 32,768 signings are as far from 0 as the sum of 314 eighths of an inch.
+    eighths = np.array([49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48.0])
+    assert sign_flip_p(eighths) == 1726 / 2**15
+
+
 def test_enumerated_by_hand() -> None:
     # Sums of ±1 ±2 ±4 that are at least |1 + 2 − 4| = 1 away from 0: all eight.
     assert sign_flip_p(np.array([1.0, 2.0, -4.0])) == 1.0

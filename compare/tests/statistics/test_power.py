@@ -23,6 +23,16 @@ def test_full_gsm8k_by_discordant_share(share: float, points: float) -> None:
     assert points - 0.02 <= 100 * drop <= points + 0.12
 
 
+@pytest.mark.parametrize(("n", "power"), [(100, 0.373), (249, 0.801)])
+def test_exact_power_is_the_published_one(n: int, power: float) -> None:
+    # R's pwrss, checked there against PASS and G*Power: 20 % against 10 % discordant, two-sided at 5 %.
+    assert mcnemar_power(0.1, 0.3, n, alpha=0.05) == pytest.approx(power, abs=5.1e-4)
+
+
+def test_248_pairs_are_the_last_below_the_published_sample_size_of_249() -> None:
+    assert mcnemar_power(0.1, 0.3, 248, alpha=0.05) < 0.8 <= mcnemar_power(0.1, 0.3, 249, alpha=0.05)
+
+
 def test_no_discordant_pair_still_has_a_visible_drop() -> None:
     # Six pure losses are significant; a binomial of 300 reaches six with 80 % probability at 2.6 %.
     drop = smallest_visible_drop(0, 0, 300, alpha=0.05)

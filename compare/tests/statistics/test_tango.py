@@ -11,6 +11,8 @@ from scipy.optimize import minimize_scalar
     [
         # Fagerland, Lydersen and Laake 2014 (Statistics in Medicine 33, 2850), airway hyper-responsiveness.
         (7, 1, 21, (-0.517, -0.026)),
+        # The same authors' second example, complete response of Cavo 2012.
+        (16, 6, 161, (-0.1240, -0.0054)),
         # No discordant pair has the closed form z² / (n + z²) on both sides.
         (0, 0, 44, (-0.0803, 0.0803)),
     ],
