@@ -41,7 +41,7 @@ lock: ## pin both environments anew from pyproject.toml and requirements/eval.in
 	PYTHON=$(PYTHON) requirements/lock.sh
 
 ##@ Set-up
-.PHONY: envs services clean
+.PHONY: envs secrets stack services clean
 envs: .venv/.stamp .venv-eval/.stamp ## both Python environments, from the lock files
 
 .venv/.stamp: requirements/control.lock pyproject.toml
@@ -57,6 +57,12 @@ envs: .venv/.stamp .venv-eval/.stamp ## both Python environments, from the lock 
 	$(EVAL)/pip install -q --disable-pip-version-check -r requirements/eval.lock
 	$(EVAL)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e kernels
 	@touch $@
+
+secrets: ## random passwords for docker-compose.yml, in secrets/ (existing ones are kept)
+	$(PYTHON) deploy/make_secrets.py
+
+stack: envs ## the processes of docker-compose.yml without Docker: make stack DATABASE_URL=postgresql+psycopg://… [REDIS_URL=redis://…]
+	$(CONTROL)/python -P deploy/compose_stack.py --database-url "$(DATABASE_URL)" --broker-url "$(or $(REDIS_URL),redis://127.0.0.1:6379/0)"
 
 services: ## say which PostgreSQL and Redis the tests will use (those that run here, else their own)
 	@$(CONTROL)/python -P tests/services.py --describe

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "example")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "example"), str(ROOT / "deploy")]
 
 
 @pytest.fixture(scope="session")

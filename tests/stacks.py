@@ -14,12 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import compose_stack
 import psycopg
 from driftline.cli.failure import CommandError
 from driftline.cli.server import Server
-from driftline_service.database.migrate import migrate
 
 ROOT = Path(__file__).resolve().parent.parent
+LOCAL = "ALLOW_LOCAL_REPOSITORIES"
+EXTRA = {
+    "service": {f"DRIFTLINE_{LOCAL}": "true"}, "reconciler": {f"DRIFTLINE_{LOCAL}": "true"},
+    "worker": {f"DRIFTLINE_WORKER_{LOCAL}": "true", "DRIFTLINE_WORKER_CONCURRENCY": "2", "DRIFTLINE_WORKER_SANDBOX": "auto"},
+}  # fmt: skip
+"""What a test's stack has besides: a repository on this disk, two jobs at once, and no demand for bubblewrap."""
+
 PATIENCE_SECONDS = 240.0
 """A run of the example with few questions takes 90 s on two idle cores."""
 
@@ -50,38 +57,35 @@ class Embedded:
 
 @contextmanager
 def production(database_url: str, broker_url: str, folder: Path) -> Iterator[Server]:
-    """Service, reconciler and worker as processes of their own, on a database of their own and on Redis."""
+    """The processes of docker-compose.yml, with its commands and variables, on a database of their own and on Redis."""
     token, name = secrets.token_hex(16), f"driftline_e2e_{secrets.token_hex(6)}"
     plain = database_url.replace("postgresql+psycopg://", "postgresql://")
     with psycopg.connect(plain, autocommit=True) as connection:
         connection.execute(f"create database {name}")
     own = _with_database(database_url, name)
-    migrate(own)
-    port = _free_port()
-    url = f"http://127.0.0.1:{port}"
-    inherited = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
-    service = inherited | {
-        "DRIFTLINE_DATABASE_URL": own, "DRIFTLINE_BROKER_URL": broker_url, "DRIFTLINE_DATA_DIR": str(folder / "service"),
-        "DRIFTLINE_CONFIG_PATH": str(ROOT / "driftline.toml"), "DRIFTLINE_ASSETS_ROOT": str(ROOT),
-        "DRIFTLINE_DASHBOARDS_DIR": str(ROOT / "dashboards"), "DRIFTLINE_ADMIN_TOKEN": token, "DRIFTLINE_PUBLIC_URL": url,
-        "DRIFTLINE_BIND_PORT": str(port), "DRIFTLINE_ALLOW_LOCAL_REPOSITORIES": "true",
-    }  # fmt: skip
-    worker = inherited | {
-        "DRIFTLINE_WORKER_SERVICE_URL": url, "DRIFTLINE_WORKER_BROKER_URL": broker_url, "DRIFTLINE_WORKER_CONCURRENCY": "2",
-        "DRIFTLINE_WORKER_DATA_DIR": str(folder / "worker"), "DRIFTLINE_WORKER_ALLOW_LOCAL_REPOSITORIES": "true",
-    }  # fmt: skip
-    parts = (("driftline_service", service), ("driftline_service.reconciler", service), ("driftline_worker", worker))
-    processes = [subprocess.Popen([sys.executable, "-P", "-m", module], cwd=folder, env=env) for module, env in parts]
-    server = Server(url, token)
+    place = _place(own, broker_url, token, folder)
+    compose = compose_stack.read_compose()
+    compose_stack.migrate(compose, place)
+    processes = [
+        compose_stack.start(compose_stack.process(compose, service, place, extra=EXTRA[service]), folder)
+        for service in compose_stack.SERVERS
+    ]
+    server = Server(place.url, token)
     try:
         yield wait_for(lambda: _ready(server), "the production stack", processes[0])
     finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait(60)
+        compose_stack.stop(processes)
         with psycopg.connect(plain, autocommit=True) as connection:
             connection.execute(f"drop database {name} with (force)")
+
+
+def _place(database_url: str, broker_url: str, token: str, folder: Path) -> compose_stack.Place:
+    """The secrets that docker-compose.yml mounts, in a folder of the test's own."""
+    secret_files = folder / "secrets"
+    secret_files.mkdir(parents=True)
+    for name, value in (("database_url", database_url), ("broker_url", broker_url), ("admin_token", token)):
+        (secret_files / name).write_text(value, encoding="ascii")
+    return compose_stack.Place(folder, secret_files, _free_port())
 
 
 def wait_for(look: Callable[[], Any], what: str, process: "subprocess.Popen[bytes] | None" = None) -> Any:
