@@ -10,11 +10,26 @@ def exact_p(lost: int, gained: int) -> float:
     Raises:
         ValueError: if a count is negative.
     """
-    if lost < 0 or gained < 0:
-        raise ValueError(f"counts of pairs cannot be negative: lost {lost}, gained {gained}")
-    discordant = lost + gained
+    return min(1.0, 2 * _tail(min(lost, gained), lost + gained))
+
+
+def one_sided_p(towards: int, away: int) -> float:
+    """P of at least as many pairs `towards` one direction, named before looking, against those `away` from it.
+
+    Source: as `exact_p`, one tail. Without a discordant pair it is 1.
+
+    Raises:
+        ValueError: if a count is negative.
+    """
+    return _tail(away, towards + away)
+
+
+def _tail(most: int, pairs: int) -> float:
+    """P of at most `most` of `pairs` fair coins showing heads."""
+    if not 0 <= most <= pairs:
+        raise ValueError(f"counts of pairs cannot be negative: {most} and {pairs - most}")
     tail = ways = 1
-    for k in range(min(lost, gained)):
-        ways = ways * (discordant - k) // (k + 1)
+    for k in range(most):
+        ways = ways * (pairs - k) // (k + 1)
         tail += ways
-    return min(1.0, 2 * tail / (1 << discordant))
+    return tail / (1 << pairs)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from driftline.statistics.mcnemar import exact_p
+from driftline.statistics.mcnemar import exact_p, one_sided_p
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,16 @@ def test_many_pairs_do_not_overflow() -> None:
 
 
 def test_negative_count_is_refused() -> None:
-    with pytest.raises(ValueError, match="lost -1"):
+    with pytest.raises(ValueError, match="-1 and 3"):
         exact_p(-1, 3)
+
+
+@pytest.mark.parametrize(
+    ("towards", "away", "p"),
+    [(5, 0, 1 / 32), (4, 0, 1 / 16), (8, 1, 10 / 512), (1, 8, 511 / 512), (0, 0, 1), (0, 3, 1)],
+)
+def test_one_side_is_the_binomial_tail(towards: int, away: int, p: float) -> None:
+    assert one_sided_p(towards, away) == p
 
 
 def test_false_alarms_stay_below_the_level() -> None:
