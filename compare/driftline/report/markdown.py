@@ -2,16 +2,14 @@
 
 from collections.abc import Iterator
 
-from driftline.contracts.report import ArmScore, BuildView, CaseView, LaneView, NoiseFloor, RunView
+from driftline.contracts.report import ArmScore, CaseView, LaneView, NoiseFloor, RunView
 from driftline.contracts.words import Confirmed
-from driftline.report import figures
+from driftline.report import builds, figures
 from driftline.report.tables import table, text
 
 SHORT_SHA = 10
 MOST_CASES = 20
 """Failed cases listed; the page has all."""
-
-MOST_BUILDS = 20
 
 
 def markdown(view: RunView) -> str:
@@ -29,7 +27,7 @@ def _blocks(view: RunView) -> Iterator[str]:
     for lane in view.lanes:
         yield from _lane(lane)
     yield from _kernel_check(view)
-    yield from _builds(view.builds)
+    yield from builds.blocks(view)
     yield f"<sub>method {text(view.method_version)}, inputs {view.inputs_hash[:12]}, run {view.run_id}</sub>"
 
 
@@ -158,36 +156,3 @@ def _case_row(case: CaseView) -> tuple[str, ...]:
         figures.error(case.base_error),
         text(case.message),
     )
-
-
-def _builds(builds: list[BuildView]) -> Iterator[str]:
-    changed = [each for each in builds if _changed(each)]
-    if not builds:
-        return
-    yield f"### Build: {len(changed) or 'no'} of {len(builds)} kernels changed"
-    if changed:
-        header = ("Kernel", "Config", "Arch", "Registers", "Spills (bytes)", "Shared memory (bytes)", "Message")
-        yield table(header, "lllrrrl", [_build_row(each) for each in changed[:MOST_BUILDS]])
-    if len(changed) > MOST_BUILDS:
-        yield f"… and {len(changed) - MOST_BUILDS} more on the run's page"
-
-
-def _changed(build: BuildView) -> bool:
-    base = (build.base_registers, build.base_spills, build.base_shared_memory, build.base_error)
-    return base != (build.head_registers, build.head_spills, build.head_shared_memory, build.head_error)
-
-
-def _build_row(build: BuildView) -> tuple[str, ...]:
-    return (
-        text(build.kernel),
-        text(build.config),
-        text(build.arch),
-        _pair(build.base_registers, build.head_registers),
-        _pair(build.base_spills, build.head_spills),
-        _pair(build.base_shared_memory, build.head_shared_memory),
-        text(build.head_error or build.base_error),
-    )
-
-
-def _pair(base: int | None, head: int | None) -> str:
-    return figures.count(base) if base == head else f"{figures.count(base)} → {figures.count(head)}"

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 from driftline.contracts.channel import KernelBuild
+from driftline.contracts.report import JobView
 from driftline.contracts.words import Arm, RunState
 from driftline.evidence import RunEvidence
 from driftline.judge import judge
@@ -50,5 +51,35 @@ def test_changed_builds_are_listed_and_unchanged_ones_counted() -> None:
     text = markdown(judge(evidence(builds=builds)))
     assert "### Build: 2 of 3 kernels changed" in text
     assert "|scan|block 64|sm_90|64 → 96|–|–||" in text
-    assert "|conv|block 64|sm_90|32 → –|–|–|no \\`tl.dot\\` \\| here|" in text
+    assert "- 1 kernel does not compile on head: no \\`tl.dot\\` \\| here" in text
+    assert "|conv|" not in text, "the message says it all"
     assert "sm_80" not in text
+
+
+def test_one_broken_import_is_told_once_before_any_table() -> None:
+    names = [f"kernel {number}" for number in range(45)]
+    base = tuple(built(64, kernel=name) for name in names)
+    lost = tuple(built(None, kernel=f"{name} lost", compiled=False, error="No module named 'x'") for name in names[:21])
+    blocks = markdown(judge(evidence(builds={Arm.BASE: base, Arm.HEAD: (*lost, built(96, kernel="kernel 0"))}))).split(
+        "\n\n"
+    )
+    place = blocks.index("### Build: 66 of 66 kernels changed")
+    assert blocks[place + 1].splitlines() == [
+        "- 21 kernels do not compile on head: No module named 'x'",
+        "- 44 of base's kernels are not on head",
+    ]
+    assert [row for row in blocks[place + 2].splitlines() if "64 → 96" in row] == [
+        "|kernel 0|block 64|sm_90|64 → 96|–|–||"
+    ]
+    assert len(blocks[place + 2].splitlines()) == 3
+
+
+def test_a_head_that_was_not_built_is_told_in_a_line() -> None:
+    job = JobView.model_validate({
+        "job_id": UUID(int=2), "kind": "build", "arm": "head", "lane": None, "state": "failed", "attempts": 1,
+        "message": "mamba2_varlen does not import: No module named 'x'", "phase": None, "done": None, "total": None,
+        "started_at": None, "finished_at": None,
+    })  # fmt: skip
+    text = markdown(judge(evidence(builds={Arm.BASE: (built(64),), Arm.HEAD: None}, jobs=(job,))))
+    assert "- head was not built: mamba2_varlen does not import" in text
+    assert "64 → –" not in text

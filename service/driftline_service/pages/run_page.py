@@ -6,6 +6,7 @@ from typing import Any
 from driftline.contracts.report import JobView, RunView
 from driftline.contracts.words import Metric
 from driftline.judge.cells import LOGPROB_MARGIN
+from driftline.report import build_problems
 
 from driftline_service.database.tables import Run
 from driftline_service.pages.case_choice import case_choice
@@ -32,7 +33,8 @@ def run_page(run: Run, view: RunView, *, cases: str | None) -> dict[str, Any]:
         "cases": case_choice(view.kernel_check.cases, failed_only=failed_only),
         "asked_cases": cases,
         "plots": [metric for metric in Metric if plotted_cells(view, metric)],
-        "builds": sorted(view.builds, key=lambda build: not is_changed(build)),
+        "builds": sorted(view.builds, key=lambda build: (not build.head_error, not is_changed(build))),
+        "build_problems": build_problems(view),
         "changed_builds": sum(is_changed(build) for build in view.builds),
         "finished_jobs": sum(job.state.finished for job in view.jobs),
         "logprob_margin": LOGPROB_MARGIN,
