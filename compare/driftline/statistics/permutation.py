@@ -1,5 +1,7 @@
 """The paired permutation test: each question's difference could as well have had the other sign."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,17 +27,32 @@ def sign_flip_p(differences: NDArray[np.float64], *, draws: int = DRAWS, seed: i
     that p is never 0 and the test is valid, Phipson and Smyth 2010 (Stat. Appl. Genet. Mol. Biol. 9, 39).
     """
     moved = differences[differences != 0]
+    reached = abs(float(moved.sum())) - TIE * float(np.abs(moved).sum())
+    return _share(moved, lambda sums: np.abs(sums) >= reached, draws, seed)
+
+
+def one_sided_sign_flip_p(differences: NDArray[np.float64], *, draws: int = DRAWS, seed: int = SEED) -> float:
+    """P of a mean at least as high as that of `differences` (shape (questions,)); about a drop, negate them.
+
+    Source: as `sign_flip_p`, one tail.
+    """
+    moved = differences[differences != 0]
+    reached = float(moved.sum()) - TIE * float(np.abs(moved).sum())
+    return _share(moved, lambda sums: sums >= reached, draws, seed)
+
+
+def _share(moved: NDArray[np.float64], counts: Callable[..., NDArray[np.bool_]], draws: int, seed: int) -> float:
+    """Share of signings whose sum counts: of all of them while they are few, else of the drawn ones and the observed."""
     if moved.size == 0:
         return 1.0
-    least = abs(float(moved.sum())) - TIE * float(np.abs(moved).sum())
     if moved.size <= EXACT_UP_TO:
         signs = np.arange(2**moved.size)[:, None] >> np.arange(moved.size) & 1
-        return float(np.mean(np.abs(_sums(signs, moved)) >= least))
+        return float(np.mean(counts(_sums(signs, moved))))
     rng = np.random.default_rng(seed)
     hits = 0
     for start in range(0, draws, BLOCK):
         signs = rng.integers(0, 2, size=(min(BLOCK, draws - start), moved.size), dtype=np.int8)
-        hits += int(np.count_nonzero(np.abs(_sums(signs, moved)) >= least))
+        hits += int(np.count_nonzero(counts(_sums(signs, moved))))
     return (1 + hits) / (1 + draws)
 
 

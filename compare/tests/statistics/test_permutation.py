@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from driftline.statistics.permutation import EXACT_UP_TO, sign_flip_p
+from driftline.statistics.permutation import EXACT_UP_TO, one_sided_sign_flip_p, sign_flip_p
 
 
 def test_three_of_one_sign_are_2_of_8() -> None:
@@ -32,6 +32,16 @@ def test_no_difference_is_no_evidence() -> None:
 def test_questions_without_a_difference_do_not_matter() -> None:
     moved = np.array([0.3, 0.2, -0.1, 0.4, 0.5])
     assert sign_flip_p(np.concatenate([moved, np.zeros(295)])) == sign_flip_p(moved)
+
+
+def test_one_side_asks_for_means_as_high() -> None:
+    # Of the signs of 1, 2 and 3 one gives 6; −6 is the other tail.
+    assert one_sided_sign_flip_p(np.array([1.0, 2.0, 3.0])) == 1 / 8
+    assert one_sided_sign_flip_p(np.array([-1.0, -2.0, -3.0])) == 1
+    assert one_sided_sign_flip_p(np.array([0.1, 0.2, -0.3])) == 5 / 8, "0 itself, and what reaches it, counts"
+    assert one_sided_sign_flip_p(np.zeros(5)) == 1
+    drop = np.random.default_rng(12).normal(-0.02, 0.05, 300)
+    assert (one_sided_sign_flip_p(-drop), one_sided_sign_flip_p(drop)) == (1 / 10_001, 1.0)
 
 
 def test_drawn_signs_agree_with_all_signs() -> None:
