@@ -126,7 +126,7 @@ def plot_style(colors: tuple[str, ...]) -> Style:
     return Style(
         background="transparent", plot_background="transparent", foreground="#2b333b", foreground_strong="#2b333b",
         foreground_subtle="#c5ccd3", opacity=".28", opacity_hover=".28", colors=colors,
-        font_family="system-ui, sans-serif", label_font_size=14, major_label_font_size=14, title_font_size=14,
+        ci_colors=colors, font_family="system-ui, sans-serif", label_font_size=14, major_label_font_size=14, title_font_size=14,
     )  # fmt: skip
 
 
