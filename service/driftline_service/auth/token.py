@@ -22,12 +22,12 @@ class AdminToken:
     @classmethod
     def of(cls, settings: Settings) -> "AdminToken":
         if settings.admin_token is not None:
-            return cls(_digest(settings.admin_token.get_secret_value()))
+            return cls(digest(settings.admin_token.get_secret_value()))
         return cls(settings.admin_token_sha256)
 
     def matches(self, given: str) -> bool:
         """Whether `given` is the token; never, if none is configured. Takes the same time wherever they differ."""
-        return self.digest is not None and hmac.compare_digest(self.digest, _digest(given))
+        return self.digest is not None and hmac.comparedigest(self.digest, digest(given))
 
 
 def ensure_token_file(path: Path) -> None:
@@ -43,5 +43,6 @@ def ensure_token_file(path: Path) -> None:
         file.write(secrets.token_urlsafe(TOKEN_BYTES))
 
 
-def _digest(token: str) -> str:
+def digest(token: str) -> str:
+    """sha256 in hex: all that is ever stored of a token."""
     return sha256(token.encode()).hexdigest()

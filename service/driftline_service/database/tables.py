@@ -1,5 +1,6 @@
 """Every table in one name: import tables from here. docs/architecture.md draws how they hang together."""
 
+from driftline_service.database.access_tables import ApiToken, AuditEntry
 from driftline_service.database.base import Base
 from driftline_service.database.import_tables import Import, ImportKind, ImportSample, ImportScore
 from driftline_service.database.job_tables import Attempt, ClaimToken, Job, OutboxMessage, Worker
@@ -13,7 +14,7 @@ PROGRESS_CHANNEL = "driftline_progress"
 """NOTIFY channel of stored batches of lines; the payload is the run's id."""
 
 __all__ = [
-    "EVENTS_CHANNEL", "PROGRESS_CHANNEL", "Attempt", "Base", "ClaimToken", "Event", "Import", "ImportKind",
+    "EVENTS_CHANNEL", "PROGRESS_CHANNEL", "ApiToken", "Attempt", "AuditEntry", "Base", "ClaimToken", "Event", "Import", "ImportKind",
     "ImportSample", "ImportScore", "Job", "KernelBuild", "KernelCase", "OutboxMessage", "Question", "Repository", "Run",
     "RunLane", "Sample", "TeacherForced", "Worker",
 ]  # fmt: skip
