@@ -83,6 +83,8 @@ class LaneEvidence:
     unreachable: str | None = None
     """why no changed file can reach this lane's backend, if so"""
     noise: NoiseFloor | None = None
+    fresh: tuple[EvaluationEvidence, EvaluationEvidence] | None = None
+    """base and head measured once more after a first hit, to confirm it; never the cached base"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def cells(task: str, base: Answers, head: Answers, margin: float) -> list[Cell]:
     """The lane's cells over the questions that both arms answered."""
     shared = sorted(base.by_doc.keys() & head.by_doc.keys())
     found = [_exact_match(task, name, (base, head), shared, margin) for name in FILTERS]
-    moved = _mean_logprobs(base, head, shared)
+    moved = mean_logprobs(base, head, shared)
     return found if moved is None else [*found, _logprob(task, *moved)]
 
 
@@ -86,7 +86,7 @@ def _logprob(task: str, base: NDArray[np.float64], head: NDArray[np.float64]) ->
     )  # fmt: skip
 
 
-def _mean_logprobs(
+def mean_logprobs(
     base: Answers, head: Answers, shared: list[int]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Mean log-probability a token of each question, for both arms.

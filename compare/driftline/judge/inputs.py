@@ -19,7 +19,7 @@ def inputs_hash(evidence: RunEvidence) -> str:
         digest.update(lane.lane.model_dump_json().encode())
         digest.update(json.dumps([lane.identical, lane.unreachable]).encode())
         digest.update(lane.noise.model_dump_json().encode() if lane.noise else b"-")
-        for arm in (lane.base, lane.head):
+        for arm in (lane.base, lane.head, *(lane.fresh or ())):
             _add_arm(digest, arm)
     for name, check in sorted(evidence.checks.items()):
         digest.update(f"{name}{check!r}".encode())

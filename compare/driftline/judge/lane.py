@@ -4,10 +4,11 @@ A lane ends early where there is nothing to test: identical arms, a backend out 
 evaluation without health, keys that do not match. Otherwise it has its cells, whose p-values the run adjusts together.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from driftline.contracts.report import ArmHealth, ArmScore, Divergence, KeyDifference
+from driftline.contracts.report import ArmHealth, ArmScore, Divergence, FormatDrift, KeyDifference
 from driftline.contracts.words import Arm, FailureKind, Metric, Verdict
 from driftline.evidence import ArmFailure, EvaluationEvidence, LaneEvidence
 from driftline.judge.answers import FILTERS, Answers
@@ -16,6 +17,7 @@ from driftline.judge.cells import Cell, cells
 from driftline.judge.changed import changed_questions
 from driftline.judge.comparability import key_differences, unpaired
 from driftline.judge.divergence import divergence
+from driftline.judge.format_drift import format_drift
 from driftline.judge.health import health, over_budget
 
 MOST_FIELDS: Final = 5
@@ -36,6 +38,7 @@ class Weighed:
     scores: tuple[ArmScore, ...] = ()
     health: tuple[ArmHealth, ...] = ()
     divergence: Divergence | None = None
+    format_drift: FormatDrift | None = None
     differences: tuple[KeyDifference, ...] = ()
     changed: int | None = None
     tested: bool = field(default=True)
@@ -88,18 +91,7 @@ def _compared(
 ) -> Weighed:
     base, head = Answers(arms[0]), Answers(arms[1])
     differences = tuple(key_differences(*arms))
-    blocking = [each.field for each in differences if each.blocks]
-    refusals = [why for why in map(over_budget, seen) if why]
-    refusals += [
-        f"{arm}: lm-eval's own scores are missing, so nothing proves ours"
-        for arm, one in zip(Arm, arms, strict=True)
-        if one.scores is None
-    ]
-    if blocking:
-        more = f" and {len(blocking) - MOST_FIELDS} more" if len(blocking) > MOST_FIELDS else ""
-        refusals.append(f"the arms differ in {', '.join(blocking[:MOST_FIELDS])}{more}")
-    if why := unpaired(base, head):
-        refusals.append(why)
+    refusals = list(refused(arms, seen))
     facts = {"health": seen, "scores": _scores(lane), "differences": differences}
     if refusals:
         told = (*refusals, *_vouched(arms[0]))
@@ -113,10 +105,25 @@ def _compared(
         lane,
         (*_vouched(arms[0]), *_caused(differences)),
         cells=tuple(cells(lane.lane.task.name, base, head, margin)),
-        divergence=divergence(base, head),
+        divergence=divergence(base, head, lane.noise),
+        format_drift=format_drift(base, head),
         changed=len(changed_questions(base, head)),
         **facts,  # type: ignore[arg-type]
     )
+
+
+def refused(arms: tuple[EvaluationEvidence, EvaluationEvidence], seen: Sequence[ArmHealth]) -> Iterator[str]:
+    """Why two evaluations, of this health, must not be compared; nothing if they may."""
+    yield from (why for why in map(over_budget, seen) if why)
+    for arm, one in zip(Arm, arms, strict=True):
+        if one.scores is None:
+            yield f"{arm}: lm-eval's own scores are missing, so nothing proves ours"
+    blocking = [each.field for each in key_differences(*arms) if each.blocks]
+    if blocking:
+        more = f" and {len(blocking) - MOST_FIELDS} more" if len(blocking) > MOST_FIELDS else ""
+        yield f"the arms differ in {', '.join(blocking[:MOST_FIELDS])}{more}"
+    if why := unpaired(Answers(arms[0]), Answers(arms[1])):
+        yield why
 
 
 def _vouched(base: EvaluationEvidence) -> tuple[str, ...]:

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 from driftline.contracts.report import Comparison, LaneView, RunView
-from driftline.contracts.words import VERDICTS_WORST_FIRST, Confirmed, Engine, Metric, Mode, Verdict
+from driftline.contracts.words import VERDICTS_WORST_FIRST, Engine, Metric, Mode, Verdict
 from driftline.evidence import RunEvidence
 from driftline.judge.builds import build_views
 from driftline.judge.cells import ALPHA, CELLS_A_LANE, comparison, questions_to_settle, unmeasured_logprob
+from driftline.judge.confirmation import confirmation
+from driftline.judge.format_drift import format_sentences
 from driftline.judge.headline import headline
 from driftline.judge.inputs import METHOD_VERSION, inputs_hash
 from driftline.judge.kernel_check import judge_kernels
@@ -56,13 +58,17 @@ def _view(one: Weighed, comparisons: list[Comparison]) -> LaneView:
     if one.cells and len(one.cells) < CELLS_A_LANE:
         comparisons = [*comparisons, unmeasured_logprob(lane.task.name)]
         told.append("log-probability: not measured on both arms, so a drift below the answers cannot be ruled out")
+    confirmed, why = confirmation(one.evidence, comparisons)
+    told += [why] if why else []
+    told += format_sentences(one.format_drift) if one.format_drift else []
     return LaneView(
         name=lane.name, model=lane.model.name, engine=lane.engine, mode=lane.mode, mode_label=mode_label(one),
         backend=lane.backend, task=lane.task.name, verdict=one.verdict or worst([each.verdict for each in comparisons]),
         broken=one.broken, unsupported=one.unsupported,
-        confirmed=Confirmed.NOT_NEEDED if noise is not None and noise.bit_identical else Confirmed.NO,
+        confirmed=confirmed,
         unstable=noise is not None and noise.unstable, reasons=[*told, *one.reasons], comparisons=comparisons,
-        scores=list(one.scores), health=list(one.health), divergence=one.divergence, noise=noise,
+        scores=list(one.scores), health=list(one.health), divergence=one.divergence, format_drift=one.format_drift,
+        noise=noise,
         key_differences=list(one.differences), changed_answers=one.changed,
     )  # fmt: skip
 
