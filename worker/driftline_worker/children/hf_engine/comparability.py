@@ -3,38 +3,28 @@
 Reads the machine, the model's files and the task; runs no model.
 """
 
-import hashlib
 import importlib.metadata
-import json
 import os
 import platform
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import torch
 
+from ..key_facts import (
+    PROBE_TEXTS,
+    TASK_FIELDS,
+    clipped,
+    compact,
+    cpu_model,
+    device_facts,
+    file_sha256,
+    files_sha256,
+    installed_version,
+    text_sha256,
+)
 from .observed_lm import ObservedLM
 from .spec import EvaluationSpec
 from .task_subset import FEWSHOT_SEED, SubsetTask
-
-PROBE_TEXTS = (
-    "Question: A box holds 12 pencils. How many pencils are in 7 boxes?\nAnswer:", " 7 * 12 = 84\n#### 84",
-    "0 1 2 3 4 5 6 7 8 9 10 11 99 100 101 999 1000", "1,234 12,345.67 $18.00 -5 3.14159 50% 1/2 007",
-    "She said: \"it's 20:30\"; they didn't (really) agree - [x] {y} <z> a_b c/d e@f #g &h",
-    "   leading and   inner   spaces\t\n\n", "naïve café 数学 числа 🙂",
-)  # fmt: skip
-"""Numbers, punctuation and spaces: where tokenizer classes are known to differ under one and the same file."""
-
-TASK_FIELDS = (
-    "task", "output_type", "doc_to_text", "doc_to_target", "description", "target_delimiter", "fewshot_delimiter",
-    "fewshot_config", "fewshot_split", "test_split", "num_fewshot", "generation_kwargs", "filter_list", "metric_list",
-    "repeats", "process_docs", "gen_prefix", "metadata",
-)  # fmt: skip
-"""What of a task's configuration decides prompts and scores; lm-eval's own task hash leaves filters and metrics out."""
-
-MAX_VALUE = 1000
-"""Longest value of an environment line."""
 
 
 def must_match(spec: EvaluationSpec, lm: ObservedLM, task: SubsetTask) -> dict[str, str]:
@@ -69,7 +59,7 @@ def must_match(spec: EvaluationSpec, lm: ObservedLM, task: SubsetTask) -> dict[s
             **{
                 name: importlib.metadata.version(name) for name in ("lm_eval", "transformers", "tokenizers", "datasets")
             },
-            **device_facts(spec),
+            **device_facts(spec.device),
             "TRITON_DEFAULT_FP_FUSION": os.environ.get("TRITON_DEFAULT_FP_FUSION", "unset"),
         }
     )
@@ -84,8 +74,8 @@ def recorded(spec: EvaluationSpec, lm: ObservedLM, served: Mapping[str, str]) ->
             "mode_seen": spec.lane.mode_words,
             "python": platform.python_version(),
             "torch": torch.__version__,
-            "triton": _version("triton"),
-            "accelerate": _version("accelerate"),
+            "triton": installed_version("triton"),
+            "accelerate": installed_version("accelerate"),
             "dtype": str(model.dtype).removeprefix("torch."),
             "attention": str(model.config._attn_implementation),
             "experts": str(getattr(model.config, "_experts_implementation", None)),
@@ -95,57 +85,3 @@ def recorded(spec: EvaluationSpec, lm: ObservedLM, served: Mapping[str, str]) ->
             **{f"served.{operator}": module for operator, module in served.items()},
         }
     )
-
-
-def device_facts(spec: EvaluationSpec) -> dict[str, str]:
-    """gpu_type and driver; both `cpu` on a CPU."""
-    if spec.device == "cpu":
-        return {"gpu_type": "cpu", "driver": "cpu"}
-    version = Path("/proc/driver/nvidia/version")
-    driver = version.read_text(encoding="ascii", errors="replace").splitlines()[0] if version.exists() else "unknown"
-    return {"gpu_type": torch.cuda.get_device_name(0), "driver": driver}
-
-
-def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """The processor's own name, or the machine's architecture where the kernel tells none."""
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.machine()
-
-
-def file_sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def files_sha256(folder: Path, patterns: tuple[str, ...]) -> str:
-    """One digest over names and contents of the files that fit."""
-    files = sorted(file for pattern in patterns for file in folder.glob(pattern))
-    return text_sha256([[file.name, file_sha256(file)] for file in files])
-
-
-def text_sha256(value: object) -> str:
-    return hashlib.sha256(compact(value).encode()).hexdigest()
-
-
-def compact(value: object) -> str:
-    """JSON in one canonical form; functions of a task file by their names."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=_named)
-
-
-def clipped(facts: Mapping[str, Any]) -> dict[str, str]:
-    """Values short enough for a line; a longer one is replaced by its digest, since a cut could hide a difference."""
-    return {key: value if len(value) <= MAX_VALUE else f"sha256:{text_sha256(value)}" for key, value in facts.items()}
-
-
-def _named(value: object) -> str:
-    return getattr(value, "__qualname__", None) or str(value)
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "none"

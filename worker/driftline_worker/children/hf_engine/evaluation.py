@@ -1,16 +1,13 @@
 """One evaluation from spec to last line: load, generate, force, score. The order of steps lives here, no numbers do."""
 
 import logging
-import math
-from collections.abc import Sequence
-from typing import Any
 
 import torch
 from lm_eval.api.instance import Instance
 from lm_eval.evaluator import evaluate
-from lm_eval.utils import hash_string
 
 from ..line_channel import Channel
+from ..score_fields import score_fields
 from .comparability import must_match, recorded
 from .granite_patch import GraniteOperators, install
 from .kernels_loader import OPERATORS, load_kernels, serving_module
@@ -130,26 +127,6 @@ def generate(lm: ObservedLM, task: SubsetTask, spec: EvaluationSpec, channel: Ch
     channel.send("scores", **score_fields(results, samples, task))
 
 
-def score_fields(results: dict[str, Any], samples: Sequence[dict[str, Any]], task: SubsetTask) -> dict[str, Any]:
-    """The fields of a scores line from what evaluate() returned."""
-    [aggregates] = results["results"].values()
-    numbers = {key: float(value) for key, value in aggregates.items() if "," in key and isinstance(value, (int, float))}
-    metric_of = {key: key.replace("_stderr,", ",") for key in aggregates if "_stderr," in key}
-    right: dict[str, list[int]] = {}
-    for sample in samples:
-        right.setdefault(sample["filter"], [])
-        if sample[sample["metrics"][0]] == 1:
-            right[sample["filter"]].append(sample["doc_id"])
-    return {
-        "task_version": str(task.VERSION),
-        "num_fewshot": int(task.config.num_fewshot or 0),
-        "task_hash": hash_string("".join(s["doc_hash"] + s["prompt_hash"] + s["target_hash"] for s in samples)),
-        "metrics": {key: value for key, value in numbers.items() if key not in metric_of},
-        "stderr": {metric: _finite(aggregates[key]) for key, metric in metric_of.items()},
-        "right": {name: sorted(doc_ids) for name, doc_ids in right.items()},
-    }
-
-
 def force(lm: ObservedLM, task: SubsetTask, spec: EvaluationSpec, channel: Channel) -> None:
     """The teacher-forced pass over the same questions."""
     texts = [
@@ -169,7 +146,3 @@ def _check_schedule(lm: ObservedLM, task: SubsetTask, spec: EvaluationSpec, oper
     longest = max(len(lm.tok_encode(instance.args[0])) for instance in task.instances)
     chunk = spec.lane.prefill_chunk
     operators.calls.check_mode(spec.lane.mode, long_prompts=chunk is not None and longest > 2 * chunk)
-
-
-def _finite(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None

@@ -1,8 +1,5 @@
 """Log-probabilities of prompts and gold answers under the lane's prefill schedule; lm-eval's own never chunks."""
 
-import base64
-import sys
-from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,23 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..forced import ForcedText, little_endian_base64
 from .observed_lm import ObservedLM
 
 LOGIT_BYTES = 1 << 29
 """Most memory for the float32 logits of one forward; a batch shrinks rather than exceed it."""
-
-
-@dataclass(frozen=True)
-class ForcedText:
-    """Token ids of one question's prompt and gold answer, as lm-eval's loglikelihood splits them."""
-
-    doc_id: int
-    prompt: tuple[int, ...]
-    answer: tuple[int, ...]
-
-    @property
-    def tokens(self) -> tuple[int, ...]:
-        return self.prompt + self.answer
 
 
 @dataclass(frozen=True)
@@ -69,14 +54,6 @@ def forced_logprobs(
         batch = ordered[start : start + _rows(model, len(ordered[start].tokens), chunk, batch_size)]
         yield [_cut(text, row) for text, row in zip(batch, _next_token_logprobs(model, batch, chunk), strict=True)]
         start += len(batch)
-
-
-def little_endian_base64(values: Sequence[float]) -> str:
-    """float32 values as base64 of their little-endian bytes."""
-    data = array("f", values)
-    if sys.byteorder == "big":
-        data.byteswap()
-    return base64.b64encode(data.tobytes()).decode("ascii")
 
 
 def _rows(model: nn.Module, longest: int, chunk: int | None, batch_size: int) -> int:
