@@ -12,17 +12,15 @@ from .launch import cdiv, launch, refuse_float64
 
 
 @triton.jit
-def _inputs(
-    x_ptr, initial_ptr, place, channel, sequence, start, mask,
-    channels, stride_x_t, stride_x_d, HISTORY: tl.constexpr,
-):  # fmt: skip
-    # Inputs at `place`, counted from the sequence's first token; negative places are its history.
-    lane = channel.to(tl.int64)
-    value = tl.load(x_ptr + (start + place) * stride_x_t + lane * stride_x_d, mask=mask & (place >= 0), other=0.0).to(
+def _history(
+    x_ptr, initial_ptr, place, channel, sequence, mask, channels, stride_x_t, stride_x_d, HISTORY: tl.constexpr
+):
+    # Inputs at `place`, counted from the sequence's first token, where x_ptr points; negative places are its history.
+    value = tl.load(x_ptr + place * stride_x_t + channel * stride_x_d, mask=mask & (place >= 0), other=0.0).to(
         tl.float32
     )
     if initial_ptr is not None:
-        source = initial_ptr + (sequence * channels + lane) * HISTORY + place + HISTORY
+        source = initial_ptr + (sequence * channels + channel) * HISTORY + place + HISTORY
         value += tl.load(source, mask=mask & (place < 0), other=0.0).to(tl.float32)
     return value
 
@@ -36,37 +34,52 @@ def _conv_prefill_kernel(
 ):  # fmt: skip
     HISTORY: tl.constexpr = WIDTH - 1
     program = tl.program_id(0).to(tl.int64)
-    channel = (tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D))[None, :]
+    channel = (tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D))[None, :].to(tl.int64)
     wide = channel < channels
     sequence = tl.load(sequence_ptr + program).to(tl.int64)
-    tile = tl.load(tile_ptr + program)
+    tile = tl.load(tile_ptr + program).to(tl.int64)
     start = tl.load(starts_ptr + sequence).to(tl.int64)
     length = tl.load(starts_ptr + sequence + 1).to(tl.int64) - start
-    place = tile.to(tl.int64) * TOKENS + tl.arange(0, TOKENS)[:, None]
-    inside = (place < length) & wide
+    first = tile * TOKENS
+    row = tl.arange(0, TOKENS)[:, None]
+    inside = (row < length - first) & wide
+    x_ptr += start * stride_x_t
 
     out = tl.zeros([TOKENS, BLOCK_D], dtype=tl.float32)
     if bias_ptr is not None:
         out += tl.load(bias_ptr + channel, mask=wide, other=0.0).to(tl.float32)
-    for tap in tl.static_range(WIDTH):
-        weight = tl.load(weight_ptr + channel * WIDTH + tap, mask=wide, other=0.0).to(tl.float32)
-        taken = place + (tap - HISTORY)
-        out += weight * _inputs(
-            x_ptr, initial_ptr, taken, channel, sequence, start, inside, channels, stride_x_t, stride_x_d, HISTORY
-        )
-    if SILU:
-        out *= tl.sigmoid(out)
-    target = out_ptr + (start + place) * stride_out_t + channel.to(tl.int64) * stride_out_d
-    tl.store(target, out.to(out_ptr.dtype.element_ty), mask=inside)
-
     if tile == 0:
+        for tap in tl.static_range(WIDTH):
+            weight = tl.load(weight_ptr + channel * WIDTH + tap, mask=wide, other=0.0).to(tl.float32)
+            out += weight * _history(
+                x_ptr,
+                initial_ptr,
+                row + (tap - HISTORY),
+                channel,
+                sequence,
+                inside,
+                channels,
+                stride_x_t,
+                stride_x_d,
+                HISTORY,
+            )
         for back in tl.static_range(HISTORY):
             end = tl.zeros([1, BLOCK_D], dtype=tl.int64) + length + (back - HISTORY)
-            value = _inputs(
-                x_ptr, initial_ptr, end, channel, sequence, start, wide, channels, stride_x_t, stride_x_d, HISTORY
+            value = _history(
+                x_ptr, initial_ptr, end, channel, sequence, wide, channels, stride_x_t, stride_x_d, HISTORY
             )
             kept = final_ptr + (sequence * channels + channel) * HISTORY + back
             tl.store(kept, value.to(final_ptr.dtype.element_ty), mask=wide)
+    else:
+        # Later tiles have all their history in x: plain wide loads.
+        source = x_ptr + (first - HISTORY) * stride_x_t + row * stride_x_t + channel * stride_x_d
+        for tap in tl.static_range(WIDTH):
+            weight = tl.load(weight_ptr + channel * WIDTH + tap, mask=wide, other=0.0).to(tl.float32)
+            out += weight * tl.load(source + tap * stride_x_t, mask=inside, other=0.0).to(tl.float32)
+    if SILU:
+        out *= tl.sigmoid(out)
+    target = out_ptr + (start + first) * stride_out_t + row * stride_out_t + channel * stride_out_d
+    tl.store(target, out.to(out_ptr.dtype.element_ty), mask=inside)
 
 
 @triton.jit

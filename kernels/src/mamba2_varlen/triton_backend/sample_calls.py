@@ -103,6 +103,7 @@ def gated_norm() -> None:
 # The call that launches each kernel, by the kernel's name in tiles.CANDIDATES.
 SAMPLE_CALLS: MappingProxyType[str, Callable[[], None]] = MappingProxyType(
     {
+        "ssd_walk": scan,
         "ssd_cumsum": scan,
         "ssd_chunk_state": scan,
         "ssd_state_passing": scan,

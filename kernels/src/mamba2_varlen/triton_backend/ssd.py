@@ -1,7 +1,8 @@
-"""The scan's five stages in order."""
+"""The scan: the one-launch walk where it serves, else five stages in order."""
 
 from ..arguments import SsdArguments
 from ..results import SsdResult
+from . import ssd_walk
 from .launch import refuse_float64
 from .ssd_bmm import chunk_scores
 from .ssd_chunk_scan import chunk_scan
@@ -13,6 +14,8 @@ from .ssd_state_passing import pass_states
 def ssd_prefill(arguments: SsdArguments) -> SsdResult:
     """See `mamba2_varlen.ssd_prefill`. Products run in x's dtype with float32 sums; carried states stay in float32."""
     refuse_float64(arguments.x)
+    if ssd_walk.serves(arguments):
+        return ssd_walk.walk(arguments)
     step, decay = chunk_cumsum(arguments)
     states = chunk_states(arguments, step, decay)
     final, intermediate = pass_states(arguments, states, decay)

@@ -19,6 +19,10 @@ class Tile:
     num_warps: int = 4
     num_stages: int = 2
 
+    def block(self, name: str) -> int:
+        """The size of one block by its name. Raises KeyError for a name the kernel has not."""
+        return dict(self.blocks)[name]
+
     def __str__(self) -> str:
         sizes = ",".join(f"{name}={size}" for name, size in self.blocks)
         return f"{sizes},warps={self.num_warps},stages={self.num_stages}"
@@ -52,6 +56,9 @@ CANDIDATES = MappingProxyType(
             ((128, 64, 32, 64), 8, 2),
             ((16, 32, 16, 32), 2, 1),
         ),
+        "ssd_walk": _tiles(
+            "BLOCK_Q BLOCK_P", ((64, 64), 4, 2), ((64, 64), 4, 1), ((32, 64), 4, 2), ((16, 16), 4, 1), ((64, 32), 8, 2)
+        ),
         "conv_prefill": _tiles("BLOCK_D", ((128,), 4, 1), ((64,), 2, 1), ((256,), 8, 1)),
         "conv_update": _tiles("BLOCK_D", ((256,), 4, 1), ((64,), 2, 1)),
         "ssu": _tiles("BLOCK_P", ((16,), 4, 1), ((4,), 2, 1), ((32,), 4, 1)),
@@ -60,6 +67,11 @@ CANDIDATES = MappingProxyType(
 )
 
 _PINNED: ContextVar[MappingProxyType[str, Tile]] = ContextVar("pinned_tiles", default=MappingProxyType({}))
+
+
+def is_pinned(kernel_name: str) -> bool:
+    """Whether a tile of the kernel is pinned, which also asks for the path that the kernel lies on."""
+    return kernel_name in _PINNED.get()
 
 
 def tile_for(kernel_name: str) -> Tile:

@@ -1,0 +1,122 @@
+"""The scan's one-launch path, asked for by a pinned tile wherever it is not the default: everything the five stages
+serve."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from mamba2_varlen.triton_backend.launch import recorded_launches
+from mamba2_varlen.triton_backend.tiles import CANDIDATES, Tile, pin_tiles
+
+SMALL = Tile((("BLOCK_Q", 16), ("BLOCK_P", 16)), 4, 1)
+
+
+@pytest.fixture
+def walking() -> Iterator[None]:
+    with pin_tiles("ssd_walk", SMALL):
+        yield
+
+
+@pytest.mark.parametrize("lengths", [(63,), (33, 1, 37), (5, 0, 7), (0, 0), (16, 32)], ids=str)
+@pytest.mark.parametrize("initial", [True, False], ids=["carried", "fresh"])
+def test_equals_reference(walking, scan_case, assert_close, lengths, initial) -> None:
+    case = scan_case(lengths, initial=initial)
+    expected = case.run("reference", return_intermediate_states=True)
+    actual = case.run("triton", return_intermediate_states=True)
+    for ours, reference in zip(actual, expected, strict=True):
+        assert_close(ours, reference)
+
+
+def test_every_option_together(walking, scan_case, random_tensor, assert_close) -> None:
+    case = scan_case((33, 40))
+    options = {
+        "D": random_tensor(4, 8),
+        "z": random_tensor(73, 4, 8),
+        "dt_bias": random_tensor(4),
+        "dt_softplus": True,
+        "dt_limit": (0.3, 1.5),
+    }
+    for skip in (options["D"], random_tensor(4)):
+        changed = {**options, "D": skip}
+        assert_close(case.run("triton", **changed).out, case.run("reference", **changed).out)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("sizes", [(5, 5), (24, 40)], ids=["tiny", "odd"])
+def test_groups_and_odd_sizes(walking, scan_case, assert_close, groups, sizes) -> None:
+    case = scan_case((40, 21), sizes=(4, sizes[0], groups, sizes[1]))
+    expected, actual = (case.run(name, chunk_size=16) for name in ("reference", "triton"))
+    assert_close(actual.out, expected.out)
+    assert_close(actual.final_states, expected.final_states)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("state_dtype", [None, torch.bfloat16])
+def test_sixteen_bit_inputs_and_states(walking, scan_case, assert_close, dtype, state_dtype) -> None:
+    case = scan_case((40, 17), dtype=dtype)
+    expected, actual = (case.run(name, state_dtype=state_dtype) for name in ("reference", "triton"))
+    assert_close(actual.out, expected.out, dtype)
+    assert_close(actual.final_states, expected.final_states, torch.bfloat16)
+
+
+def test_a_nan_stays_in_its_own_sequence(walking, scan_case, assert_close) -> None:
+    case = scan_case((40, 20, 37))
+    clean = case.run("reference")
+    for tensor in (case.tensors[0], *case.tensors[3:]):
+        tensor[40:60] = torch.nan
+    actual = case.run("triton")
+    assert_close(torch.cat([actual.out[:40], actual.out[60:]]), torch.cat([clean.out[:40], clean.out[60:]]))
+    assert_close(actual.final_states[[0, 2]], clean.final_states[[0, 2]])
+
+
+@pytest.mark.parametrize("split", [1, 16, 45])
+def test_two_calls_with_carried_state_equal_one(walking, scan_case, assert_close, split) -> None:
+    case = scan_case((60,))
+    x, dt, A, B, C = case.tensors
+    whole = case.run("reference")
+    first = type(case)((split,), (x[:split], dt[:split], A, B[:split], C[:split]), case.options).run("triton")
+    rest = (x[split:], dt[split:], A, B[split:], C[split:])
+    second = type(case)((60 - split,), rest, {"initial_states": first.final_states}).run("triton")
+    assert_close(torch.cat([first.out, second.out]), whole.out)
+    assert_close(second.final_states, whole.final_states)
+
+
+def test_strided_inputs(walking, scan_case, assert_close) -> None:
+    case = scan_case((30, 11))
+    strided = tuple(t if t.dim() == 1 else t.movedim(0, -1).contiguous().movedim(-1, 0) for t in case.tensors)
+    assert_close(type(case)(case.lengths, strided, case.options).run("triton").out, case.run("reference").out)
+
+
+def test_huge_decay_stays_finite(walking, scan_case) -> None:
+    case = scan_case((70,), sizes=(2, 8, 1, 8))
+    x, dt, _, B, C = case.tensors
+    A = torch.full((2,), -1e6, device=x.device)
+    result = type(case)(case.lengths, (x, dt * 20, A, B, C), case.options).run("triton", chunk_size=256)
+    assert torch.isfinite(result.out).all()
+    assert torch.isfinite(result.final_states).all()
+
+
+def test_one_launch_where_it_serves_and_five_where_not(scan_case) -> None:
+    case = scan_case((40,), sizes=(2, 8, 1, 16))
+
+    def launched(**options: object) -> list[str]:
+        with recorded_launches() as launches:
+            case.run("triton", **options)
+        return [launch.name for launch in launches]
+
+    with pin_tiles("ssd_walk", CANDIDATES["ssd_walk"][0]):
+        assert launched() == ["ssd_walk"]
+        # A tile of 64 rows ends where no chunk of 32 does, so the states after each chunk need the stages.
+        assert len(launched(return_intermediate_states=True)) == 5
+    assert len(launched()) == 5
+
+
+@pytest.mark.gpu
+def test_sixteen_bit_inputs_walk_on_a_gpu(scan_case) -> None:
+    case = scan_case((300, 41), sizes=(4, 64, 1, 128), dtype=torch.bfloat16)
+    with recorded_launches() as launches:
+        case.run("triton", chunk_size=256)
+    assert [launch.name for launch in launches] == ["ssd_walk"]
+    first, second = (case.run("triton", chunk_size=256) for _ in range(2))
+    assert torch.equal(first.out, second.out)
+    assert torch.equal(first.final_states, second.final_states)
