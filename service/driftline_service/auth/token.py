@@ -27,7 +27,7 @@ class AdminToken:
 
     def matches(self, given: str) -> bool:
         """Whether `given` is the token; never, if none is configured. Takes the same time wherever they differ."""
-        return self.digest is not None and hmac.comparedigest(self.digest, digest(given))
+        return self.digest is not None and hmac.compare_digest(self.digest, digest(given))
 
 
 def ensure_token_file(path: Path) -> None:
@@ -41,6 +41,11 @@ def ensure_token_file(path: Path) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(secrets.token_urlsafe(TOKEN_BYTES))
+
+
+def new_token() -> str:
+    """256 random bits. The prefix lets scanners for leaked secrets find one."""
+    return f"driftline_{secrets.token_urlsafe(TOKEN_BYTES)}"
 
 
 def digest(token: str) -> str:
