@@ -20,8 +20,8 @@ from pathlib import Path
 os.environ["TRITON_INTERPRET"] = "1"
 from mamba2_conformance import runner
 from mamba2_conformance.adapters.layout import load_layout
-folder, backends, prefixes = sys.argv[1], sys.argv[2].split(","), tuple(sys.argv[3].split(","))
-adapter = load_layout("mamba2_varlen", Path(folder))
+folder, backends, prefixes, layout = sys.argv[1], sys.argv[2].split(","), tuple(sys.argv[3].split(",")), sys.argv[4]
+adapter = load_layout(layout, Path(folder))
 outcomes = [
     dataclasses.asdict(runner.outcome_of(case, adapter, backend))
     for case, backend in runner.plan(adapter, backends) if case.name.startswith(prefixes)
@@ -57,8 +57,10 @@ def broken_copy(tmp_path: Path) -> Callable[..., Path]:
 def check() -> Callable[..., Outcomes]:
     """Outcomes of the cases whose names begin with a prefix, put to the kernels in a folder."""
 
-    def run(folder: Path, backends: Sequence[str], prefixes: Sequence[str] = ("",)) -> Outcomes:
-        command = [sys.executable, "-P", "-c", CHECK, str(folder), ",".join(backends), ",".join(prefixes)]
+    def run(
+        folder: Path, backends: Sequence[str], prefixes: Sequence[str] = ("",), layout: str = "mamba2_varlen"
+    ) -> Outcomes:
+        command = [sys.executable, "-P", "-c", CHECK, str(folder), ",".join(backends), ",".join(prefixes), layout]
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "OMP_NUM_THREADS": "1"}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
