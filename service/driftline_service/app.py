@@ -17,10 +17,11 @@ from driftline_service.api import (
     run_events,
     run_list,
     run_submission,
+    tokens,
     workers,
 )  # fmt: skip
 from driftline_service.api.body_limit import BodyLimit, BodyLimits
-from driftline_service.api.context import Context
+from driftline_service.api.context import Context, ReadDep
 from driftline_service.api.host_check import HostCheck
 from driftline_service.api.wakeups import Wakeups
 from driftline_service.auth.hosts import HostRule
@@ -30,18 +31,23 @@ from driftline_service.imports import history_router, import_router
 from driftline_service.lanes import read_lanes
 from driftline_service.metrics.served import RequestTimes, Served
 from driftline_service.pages import history_router as lane_pages
+from driftline_service.pages import login_pages
 from driftline_service.settings import Settings
 
 PARTS = (
-    run_submission, run_list, run_detail, run_events, import_router, history_router, lanes, workers, health, metrics,
-    worker_api, pages, lane_pages,
+    run_submission, run_list, run_detail, run_events, import_router, history_router, lanes, workers, tokens, pages,
+    lane_pages,
 )  # fmt: skip
-"""Each has a `router`. Whoever adds one, adds it here."""
+"""Each has a `router`. Whoever adds one, adds it here. In a private service all of them ask for a token."""
+
+OPEN_PARTS = (health, metrics, worker_api, login_pages)
+"""Those that ask for their own kind of token, or for none: Prometheus, workers, and the login page."""
 
 DESCRIPTION = """Did this commit move the model's accuracy away from main?
 
-Submit a run with `POST /api/v1/runs`, follow it under `/events`, read its `/report`. Reading is open; writing needs the
-admin token as bearer. Every error is `application/problem+json` with a `reason` for programs."""
+Submit a run with `POST /api/v1/runs`, follow it under `/events`, read its `/report`. Reading is open
+unless the service is private; writing needs a token as bearer,
+of scope `submit` or `admin`. Every error is `application/problem+json` with a `reason` for programs."""
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -73,6 +79,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.served = context.served
     problems.register(app)
     for part in PARTS:
+        app.include_router(part.router, dependencies=[ReadDep])
+    for part in OPEN_PARTS:
         app.include_router(part.router)
     app.add_middleware(
         BodyLimit, limits=BodyLimits(settings.max_body_bytes, settings.max_worker_body_bytes, settings.max_import_bytes)

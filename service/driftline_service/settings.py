@@ -50,6 +50,8 @@ class Settings(BaseSettings):
     )
     allow_local_repositories: bool = Field(default=False, description="May a run name a repository on this disk?")
 
+    private: bool = Field(default=False, description="Reading needs a token too; pages ask for it at /login")
+
     lease_seconds: int = Field(default=60, ge=5, description="An attempt unheard of for so long is lost")
     max_body_bytes: int = Field(default=MEGABYTE, ge=1024, description="Largest request body of the public API")
     max_worker_body_bytes: int = Field(

@@ -20,6 +20,7 @@ from driftline.cli import (
     runs,
     serve,
     submit,
+    token,
 )
 from driftline.cli.failure import CommandError
 
@@ -51,6 +52,7 @@ app.command("import")(import_.import_)
 app.command("imports")(imports.imports)
 app.command("withdraw")(imports.withdraw)
 app.add_typer(baseline.app, name="baseline")
+app.add_typer(token.app, name="token")
 app.command("check-kernels")(check_kernels.check_kernels)
 app.command("build-kernels")(build_kernels.build_kernels)
 app.command("data")(data.data)

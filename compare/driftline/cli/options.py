@@ -15,6 +15,9 @@ DataDir = Annotated[
 ]
 ServerUrl = Annotated[str | None, typer.Option("--server", envvar="DRIFTLINE_SERVER", help="URL of another server.")]
 Token = Annotated[
-    str | None, typer.Option("--token", envvar="DRIFTLINE_TOKEN", help="Its admin token; needed to submit and cancel.")
+    str | None,
+    typer.Option(
+        "--token", envvar="DRIFTLINE_TOKEN", help="A token of it; needed to write, and to read a private one."
+    ),
 ]
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, the beginning of one, or `latest`.")]

@@ -34,6 +34,10 @@ class Server:
         """JSON of a POST, with the admin token."""
         return self._json("POST", path, body=body, headers=headers)
 
+    def delete(self, path: str) -> Any:
+        """JSON of a DELETE."""
+        return self._json("DELETE", path)
+
     def pages(self, path: str, key: str) -> Iterator[Any]:
         """Every item of a list that comes a page at a time."""
         page = self.get(path, limit=200)

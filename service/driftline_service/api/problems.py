@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy.exc import DBAPIError, OperationalError
 from starlette.exceptions import HTTPException
 
+from driftline_service.api.disk_space import shortage
 from driftline_service.intake.refusal import Refusal
 from driftline_service.logs import about, logger
 
@@ -129,7 +130,8 @@ async def _database(request: Request, error: Exception) -> JSONResponse:
         )
     if isinstance(error, OperationalError) or error.connection_invalidated:
         _log.warning("database_unavailable", path=request.url.path, error=str(error.orig))
-        detail = "the database does not answer just now; nothing was stored, try again in a moment"
+        detail = "the database does not answer just now; nothing was stored, "
+        detail += shortage(getattr(request.app.state, "settings", None)) or "try again in a moment"
         return _answer(request, status=503, reason="database_unavailable", detail=detail, headers={"Retry-After": "2"})
     return await _bug(request, error)
 

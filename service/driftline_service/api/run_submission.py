@@ -1,5 +1,6 @@
 """POST /api/v1/runs and POST …/cancel: the two writes of the public API."""
 
+from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
 
@@ -9,9 +10,10 @@ from pydantic import Field, StringConstraints
 from sqlalchemy import select
 
 from driftline_service.api import problems
-from driftline_service.api.context import AdminDep, Context, ContextDep
+from driftline_service.api.context import Context, ContextDep, SubmitterDep
 from driftline_service.api.problems import Problem
 from driftline_service.api.run_list import RunSummary, run_summary, unknown_run
+from driftline_service.database import audit
 from driftline_service.database.tables import Run
 from driftline_service.intake.plan import plan
 from driftline_service.intake.request import OneLine, SubmitRequest
@@ -19,10 +21,7 @@ from driftline_service.logs import about, logger
 from driftline_service.runs.cancellation import cancel
 from driftline_service.runs.submission import submit
 
-router = APIRouter(prefix="/api/v1/runs", tags=["runs"], dependencies=[AdminDep])
-
-CREATED_BY = "admin"
-"""The only writer there is: the bearer of the admin token."""
+router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
 
 IdempotencyKey = Annotated[
     str | None,
@@ -40,14 +39,20 @@ class CancelRequest(Contract):
 
 @router.post("", status_code=201, responses=problems.responses(401, 403, 409, 413, 422, 503))
 def submit_run(
-    body: SubmitRequest, found: ContextDep, response: Response, idempotency_key: IdempotencyKey = None
+    who: SubmitterDep,
+    body: SubmitRequest,
+    found: ContextDep,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
 ) -> RunSummary:
     """Ask whether a commit moved the accuracy. Names are resolved now: what is tested never moves afterwards."""
     run_id = _earlier(found, body, idempotency_key)
     if run_id is None:
-        new = plan(body, lanes=found.lanes, settings=found.settings, idempotency_key=idempotency_key)
+        made = plan(body, lanes=found.lanes, settings=found.settings, idempotency_key=idempotency_key)
+        new = replace(made, created_by=who.name)
         with found.sessions.begin() as session:
             run_id = submit(session, new)
+            audit.note(session, who.name, "run_submitted", run_id, repository=new.repository_url, head=new.head.sha)
         with about(run_id=run_id):
             _log.info("run_submitted", head=new.head.sha, base=new.base.sha, lanes=[lane.name for lane in new.lanes])
     else:
@@ -59,6 +64,7 @@ def submit_run(
 
 @router.post("/{run_id}/cancel", responses=problems.responses(401, 403, 404, 409))
 def cancel_run(
+    who: SubmitterDep,
     run_id: UUID,
     found: ContextDep,
     body: Annotated[CancelRequest, Body()] = CancelRequest(),  # noqa: B008 - frozen
@@ -70,6 +76,7 @@ def cancel_run(
         if not cancel(session, run_id, body.reason):
             state = session.scalar(select(Run.state).where(Run.id == run_id))
             raise Problem(409, "already_finished", f"run {run_id} is {state} already; a finished run does not change")
+        audit.note(session, who.name, "run_cancelled", run_id, reason=body.reason)
     with found.sessions() as session:
         return run_summary(session, run_id, found.settings.public_url)
 

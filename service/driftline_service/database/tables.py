@@ -14,7 +14,7 @@ PROGRESS_CHANNEL = "driftline_progress"
 """NOTIFY channel of stored batches of lines; the payload is the run's id."""
 
 __all__ = [
-    "EVENTS_CHANNEL", "PROGRESS_CHANNEL", "ApiToken", "Attempt", "AuditEntry", "Base", "ClaimToken", "Event", "Import", "ImportKind",
-    "ImportSample", "ImportScore", "Job", "KernelBuild", "KernelCase", "OutboxMessage", "Question", "Repository", "Run",
-    "RunLane", "Sample", "TeacherForced", "Worker",
+    "EVENTS_CHANNEL", "PROGRESS_CHANNEL", "ApiToken", "Attempt", "AuditEntry", "Base", "ClaimToken", "Event",
+    "Import", "ImportKind", "ImportSample", "ImportScore", "Job", "KernelBuild", "KernelCase", "OutboxMessage",
+    "Question", "Repository", "Run", "RunLane", "Sample", "TeacherForced", "Worker",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from driftline.report import figures
+from driftline.report.beside import remarks
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -31,10 +32,13 @@ HEADERS = {
 }
 
 
-def page(folder: Path, template: str, values: Mapping[str, Any], *, status: int = 200) -> HTMLResponse:
-    """One template as HTML."""
+def page(
+    folder: Path, template: str, values: Mapping[str, Any], *, status: int = 200, forms: bool = False
+) -> HTMLResponse:
+    """One template as HTML. `forms`: it may send a form to this site."""
     text = environment(folder).get_template(template).render(**values, now=datetime.now(UTC))
-    return HTMLResponse(text, status_code=status, headers=HEADERS | {"Content-Security-Policy": POLICY})
+    policy = POLICY.replace("form-action 'none'", "form-action 'self'") if forms else POLICY
+    return HTMLResponse(text, status_code=status, headers=HEADERS | {"Content-Security-Policy": policy})
 
 
 def plot(content: bytes) -> Response:
@@ -58,7 +62,7 @@ def environment(folder: Path) -> Environment:
     made.filters |= {"stamp": times.stamp, "short": _short, "words": _words, "command": _command}
     made.globals |= {
         "figures": figures, "span": times.span, "marked_text": marked_text, "changes": changes,
-        "is_changed": is_changed, "is_failed": is_failed, "advice": endings.advice,
+        "is_changed": is_changed, "is_failed": is_failed, "remarks": remarks, "advice": endings.advice,
         "resubmit_command": endings.resubmit_command, "static": {
             file.name: _versioned(file) for file in sorted((folder / "static").iterdir())
         },

@@ -20,9 +20,6 @@ from driftline_service.pages.samples_page import moved_filters, samples_page
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
-ASSETS = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
-"""Closed: nothing else in that folder is served, whatever the address says."""
-
 
 def _run(run_id: str, session: SessionDep) -> Run:
     found = _as_id(run_id)
@@ -45,14 +42,6 @@ def show_runs(session: SessionDep, found: ContextDep, state: str = "", before: s
 def show_runs_live(session: SessionDep, found: ContextDep, state: str = "", before: str = "") -> Response:
     """The part of the list that changes."""
     return _list(session, found, template="_runs.html", state=state, before=before)
-
-
-@router.get("/static/{name}")
-def show_asset(name: str, found: ContextDep) -> Response:
-    """The stylesheet and the script."""
-    if name not in ASSETS:
-        raise NotFound(f"There is no file {name}.")
-    return renderer.asset(found.settings.dashboards_dir / "static" / name, ASSETS[name])
 
 
 @router.get("/runs/{run_id}")

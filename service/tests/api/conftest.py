@@ -75,6 +75,14 @@ def client_without_database(settings: Settings) -> Iterator[httpx.Client]:
         yield opened
 
 
+@pytest.fixture(scope="session")
+def private_client(settings: Settings) -> Iterator[httpx.Client]:
+    """The same database, served in private, to a client that sends no token of its own accord."""
+    with serving(settings.model_copy(update={"private": True})) as opened:
+        del opened.headers["Authorization"]
+        yield opened
+
+
 @contextmanager
 def serving(settings: Settings) -> Iterator[httpx.Client]:
     logs.configure(format="json", level="WARNING")
