@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from driftline.contracts.report import ArmScore, CaseView, LaneView, NoiseFloor, RunView
+from driftline.contracts.report import ArmScore, CaseView, LaneView, RunView
 from driftline.contracts.words import Confirmed
 from driftline.report import builds, figures
+from driftline.report.beside import remarks
 from driftline.report.tables import table, text
 
 SHORT_SHA = 10
@@ -105,32 +106,16 @@ def _paired_table(lane: LaneView) -> str:
 
 
 def _beside(lane: LaneView) -> str:
-    """What stands beside the verdict: divergence and the noise floor."""
-    lines = []
-    if lane.divergence is not None:
-        seen = lane.divergence
-        lines.append(
-            f"{seen.moved_questions} of {seen.questions} questions have a token moved by more than 1e-3 nats "
-            f"(largest {seen.largest_move:.3g}); {seen.text_diverged} responses differ in text"
-        )
-    lines.append(_noise(lane.noise))
+    """What stands beside the verdict: divergence, form and the noise floor."""
+    lines = [f"{remark.label}: {text(remark.sentence)}" for remark in remarks(lane)]
+    if lane.noise is None:
+        lines.append("noise floor: not measured yet (`driftline submit --measure-noise` evaluates one commit twice)")
     lines += [
         f"{text(each.field)}: base {text(each.base or 'none')}, head {text(each.head or 'none')}"
         + (" (blocks the comparison)" if each.blocks else "")
         for each in lane.key_differences
     ]
     return "\n".join(f"- {line}" for line in lines)
-
-
-def _noise(noise: NoiseFloor | None) -> str:
-    if noise is None:
-        return "noise floor: not measured yet (`driftline submit --measure-noise` evaluates one commit twice)"
-    if noise.bit_identical:
-        return f"noise floor: {noise.pairs} repeats of one commit were identical bit for bit"
-    return (
-        f"noise floor: {noise.flips} flips and {noise.text_diverged} different texts in {noise.questions} questions, "
-        f"{noise.pairs} pairs of one commit"
-    )
 
 
 def _kernel_check(view: RunView) -> Iterator[str]:

@@ -98,7 +98,8 @@ def test_a_judged_run_shows_everything(site, store, rich_view):
     for expected in (
         "canary V1 lost 10 points under strict-match", "accuracy ✕ regressed", "V0 (hf: whole prompt)", "? not confirmed yet",
         "-10.00 points", "[-12.00, -8.00]", "0.6000", "0.5000", "<0.0001", "3.10", "33", "-0.01000 nats/token",
-        "driftline submit --measure-noise", "52 changed answers, side by side", "300 of 300 questions have a token moved",
+        "driftline submit --measure-noise", "52 changed answers, side by side",
+        "300 of 300 questions have a teacher-forced token moved", "48 of 300 responses differ in text",
         "96 → 128 ▲ more", "49152 → 32768 ▼ less", "1 of 2 compiled kernels changed", "✕ failed 11 0.0001 ✓ passed 2e-06 5.5e+06 ×",
         "output differs from the oracle from token 64 on", "strict-match 9",
     ):  # fmt: skip
