@@ -19,12 +19,15 @@ doctor: envs ## say what this machine can and cannot run, and what to install
 	$(CONTROL)/driftline doctor
 
 ##@ Develop
-.PHONY: test test-gpu check format lock
+.PHONY: test test-gpu test-history check format lock
 test: envs services ## every test that needs no GPU, against real PostgreSQL and Redis
 	$(CONTROL)/python -P tests/run.py
 
 test-gpu: envs ## the kernel tests on this machine's GPU
 	$(EVAL)/python -P -m pytest kernels/tests -m gpu
+
+test-history: envs ## the kernel check on vLLM's own history: make test-history VLLM_REPO=/path/to/vllm
+	$(EVAL)/python -P -m pytest kernels/tests -m history
 
 check: envs ## formatting, lint, types, import contracts, size and secrecy of what is committed
 	$(CONTROL)/ruff check .

@@ -42,7 +42,17 @@ SUITES = (
 
 def run_suite(suite: Suite, environment: dict[str, str]) -> int:
     """pytest's exit code for one suite."""
-    command = [str(suite.python), "-P", "-m", "pytest", "-q", "--durations=5", "-m", "not gpu", *suite.folders]
+    command = [
+        str(suite.python),
+        "-P",
+        "-m",
+        "pytest",
+        "-q",
+        "--durations=5",
+        "-m",
+        "not gpu and not history",
+        *suite.folders,
+    ]
     if suite.workers:
         command += ["-n", str(suite.workers), "--dist", "loadfile"]
     if suite.name == "worker":

@@ -62,7 +62,7 @@ def check() -> Callable[..., Outcomes]:
     ) -> Outcomes:
         command = [sys.executable, "-P", "-c", CHECK, str(folder), ",".join(backends), ",".join(prefixes), layout]
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
         assert done.returncode == 0, done.stderr
         outcomes: Outcomes = json.loads(done.stdout)
         return outcomes

@@ -19,10 +19,10 @@ def test_every_case_passes(check: Check, kernels_folder: Path, backend: str, pre
     assert [(one["name"], one["message"]) for one in outcomes if not one["passed"]] == []
 
 
-def test_names_are_unique_and_all_cases_decide() -> None:
+def test_names_are_unique_and_all_cases_decide_but_those_of_bits() -> None:
     cases = list(catalogue.fixed())
     assert len({case.name for case in cases}) == len(cases)
-    assert {case.kind for case in cases} == {"contract"}
+    assert [case.name for case in cases if case.kind != "contract"] == ["carried_state/bits_of_a_split"]
     assert all(0 < len(case.config) <= 500 for case in cases)
 
 

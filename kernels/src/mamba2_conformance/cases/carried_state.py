@@ -10,7 +10,7 @@ from dataclasses import replace
 import torch
 
 from mamba2_conformance import oracle, tolerance
-from mamba2_conformance.case import Case, Subject
+from mamba2_conformance.case import OUTSIDE, Case, Subject
 from mamba2_conformance.cases.scanned import compared, scan_case
 from mamba2_conformance.deviation import Deviation, deviation, same_bits
 from mamba2_conformance.draw import ScanShape
@@ -23,6 +23,11 @@ STATE = frozenset({"initial_states"})
 BETWEEN = frozenset({Trait.INTERMEDIATE_STATES})
 ODD = ScanShape((21, 1, 50), options=STATE)
 WHOLE = ScanShape((70, 37), heads=1)
+CACHED = ScanShape((20, 28, 36), 8, options=STATE)
+SHORT = ScanShape((8, 8), options=STATE)
+
+IN_FLOAT32 = frozenset({"torch", "triton"})
+"""Backends that keep a state between chunks in the dtype in which they return it; a float64 reference does not."""
 
 SPLITS = {
     "at_a_chunk": ((32, 32), (38, 5)),
@@ -49,6 +54,10 @@ def cases() -> Iterator[Case]:
     yield scan_case("carried_state/bfloat16", replace(ODD, dtype=torch.bfloat16))
     yield scan_case("carried_state/bfloat16_state", replace(ODD, state_dtype=torch.bfloat16))
     yield scan_case("carried_state/bfloat16_initial_states", ODD, in_bfloat16)
+    yield Case("carried_state/slot_pool", str(ODD), through_a_slot_pool)
+    yield Case("carried_state/cached_states", str(CACHED), cached_states, traits=BETWEEN)
+    yield Case("carried_state/step_by_step", str(SHORT), step_by_step)
+    yield Case("carried_state/bits_of_a_split", str(WHOLE), bits_of_a_split, kind=OUTSIDE, backends=IN_FLOAT32)
     yield Case("carried_state/intermediate_states", str(ODD), intermediate_states, traits=BETWEEN)
     yield Case("carried_state/initial_states_unchanged", str(ODD), initial_states_unchanged)
     yield Case("carried_state/prefill_then_decode", str(WHOLE), prefill_then_decode)
@@ -100,6 +109,61 @@ def intermediate_states(subject: Subject) -> Sequence[Deviation]:
     states = torch.empty(0) if got.states is None else got.states
     want = oracle.scan(problem, got.chunk_ends)
     return [deviation("intermediate_states", states, want.states_after, tolerance.of_scan(problem))]
+
+
+def through_a_slot_pool(subject: Subject) -> Sequence[Deviation]:
+    """States come from slots wider than they are, go back there, and serve the next call (vLLM 14778, 14848)."""
+    problem = subject.draw.scan(ODD)
+    states = problem.initial_states
+    if states is None:
+        raise ValueError("this case needs initial states")
+    pool = torch.full((len(ODD.lens), ODD.heads + 1, *states.shape[2:]), float("nan"), device=states.device)
+    slots = pool[:, : ODD.heads]
+    slots.copy_(states)
+    first = compared(subject, replace(problem, initial_states=slots), "first ")
+    got = subject.adapter.scan(replace(problem, initial_states=slots), backend=subject.backend)
+    slots.copy_(got.final_states)
+    return [*first, *compared(subject, replace(problem, initial_states=slots), "second ")]
+
+
+def cached_states(subject: Subject) -> Sequence[Deviation]:
+    """What a prefix cache keeps of a later sequence equals a run of that prefix alone (sglang 31833, 33450)."""
+    problem = subject.draw.scan(CACHED)
+    got = subject.adapter.scan(problem, backend=subject.backend, states=True)
+    deviations = []
+    for sequence, (start, end) in enumerate(spans(CACHED.lens)):
+        aligned = list(range(start + CACHED.chunk_size, end, CACHED.chunk_size))
+        states = torch.empty(0) if got.states is None else got.states[[got.chunk_ends.index(end) for end in aligned]]
+        want = oracle.scan(problem, aligned).states_after
+        deviations.append(deviation(f"sequence {sequence} states", states, want, tolerance.of_scan(problem)))
+    return deviations
+
+
+def step_by_step(subject: Subject) -> Sequence[Deviation]:
+    """Tokens taken at once from a state give what they give one by one (transformers 46741)."""
+    problem = subject.draw.scan(SHORT)
+    state = problem.initial_states
+    if state is None:
+        raise ValueError("this case needs initial states")
+    state, out = state.clone(), nan_like(problem.x)
+    for token in range(SHORT.lens[0]):
+        rows = [start + token for start, _ in spans(SHORT.lens)]
+        step = StateStep(state, problem.x[rows], problem.dt[rows], problem.A, problem.B[rows], problem.C[rows])
+        out[rows] = subject.adapter.state_step(step, backend=subject.backend)
+    want, limit = oracle.scan(problem), tolerance.of_scan(problem)
+    one_by_one = [
+        deviation("out one by one", out, want.out, limit),
+        deviation("state one by one", state, want.final_states, limit),
+    ]
+    return [*one_by_one, *compared(subject, problem, "at once ")]
+
+
+def bits_of_a_split(subject: Subject) -> Sequence[Deviation]:
+    """Chunked prefill repeats the whole prompt bit for bit if steps end at chunks (vLLM 38561, 54993): told only."""
+    whole = subject.draw.scan(WHOLE)
+    out, state = in_steps(subject, whole, SPLITS["at_a_chunk"])
+    got = subject.adapter.scan(whole, backend=subject.backend)
+    return [same_bits("out", out, got.out), same_bits("final_states", state, got.final_states)]
 
 
 def initial_states_unchanged(subject: Subject) -> Sequence[Deviation]:

@@ -1,12 +1,15 @@
 """The causal convolution: prefill of packed sequences with and without a past, and the one-token step into slots."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+
+import torch
 
 from mamba2_conformance import oracle, tolerance
 from mamba2_conformance.case import Case, Subject
 from mamba2_conformance.cases.slots import in_slots, slot_deviations
 from mamba2_conformance.deviation import Deviation, deviation, holds, same_bits
+from mamba2_conformance.draw import name_of
 from mamba2_conformance.poison import nan_like
 from mamba2_conformance.problem import Convolution, spans
 from mamba2_conformance.trait import Trait
@@ -16,11 +19,30 @@ LENS = (1, 21, 2, 3)
 WIDTHS = (2, 3, 4)
 
 
+UNUSUAL_WIDTHS = (1, 5, 6)
+WIDE = frozenset({Trait.WIDE_CONVOLUTION})
+
+DTYPES = {
+    "bfloat16": (torch.bfloat16, torch.bfloat16),
+    "bfloat16_with_float32_state": (torch.bfloat16, torch.float32),
+    "float32_with_bfloat16_state": (torch.float32, torch.bfloat16),
+}
+"""Name -> dtype of inputs and of the state: vLLM 24883 failed or lost digits where they differ."""
+
+
 def cases() -> Iterator[Case]:
     for width in WIDTHS:
         yield prefill_case(f"convolution/width_{width}", width, past=False)
         yield prefill_case(f"convolution/width_{width}_with_past", width, past=True)
         yield step_case(f"convolution/step_width_{width}", width)
+    for width in UNUSUAL_WIDTHS:
+        yield Case(f"convolution/width_{width}", config(width, LENS), unusual(width), traits=WIDE)
+    for name, (dtype, state_dtype) in DTYPES.items():
+        yield step_case(f"convolution/step_{name}", 4, dtype=dtype, state_dtype=state_dtype)
+    yield step_case("convolution/step_int64_slots", 4, slots=torch.int64)
+    yield Case(
+        "convolution/step_more_rows_than_slots", f"rows 8, 3 slots, channels {CHANNELS}, width 4", mostly_padding
+    )
     yield prefill_case("convolution/linear", 4, past=True, activation=None)
     yield prefill_case("convolution/swish", 4, past=True, activation="swish")
     yield prefill_case("convolution/without_bias", 4, past=True, bias=False)
@@ -71,24 +93,57 @@ def prefill_case(
     return Case(name, config(width, lens), check, traits=frozenset({Trait.EMPTY_SEQUENCES} if 0 in lens else ()))
 
 
-def step_case(name: str, width: int) -> Case:
+def unusual(width: int) -> Callable[[Subject], Sequence[Deviation]]:
+    """A width that few models have is computed right or refused by name, never wrong in silence."""
+
+    def check(subject: Subject) -> Sequence[Deviation]:
+        problem = subject.draw.convolution(LENS, channels=CHANNELS, width=width, initial_states=True)
+        try:
+            return compared(subject, problem)
+        except ValueError as error:
+            return [holds("refusal", "width" in str(error), f"the ValueError does not name the width: {error}")]
+
+    return check
+
+
+def step_case(
+    name: str,
+    width: int,
+    *,
+    dtype: torch.dtype = torch.float32,
+    state_dtype: torch.dtype = torch.float32,
+    slots: torch.dtype = torch.int32,
+) -> Case:
     """Rows of a batch with padding, in slots of a larger pool whose other slots must not change by a bit."""
 
     def check(subject: Subject) -> Sequence[Deviation]:
         problem = subject.draw.convolution_step(5, channels=CHANNELS, width=width)
-        pool, state, indices = in_slots(problem.state)
-        problem = replace(problem, state=state, state_indices=indices)
+        pool, state, indices = in_slots(problem.state.to(state_dtype))
+        problem = replace(problem, x=problem.x.to(dtype), state=state, state_indices=indices.to(slots))
         before = pool.clone()
         out, states = oracle.convolution_step(problem)
         got = subject.adapter.convolution_step(problem, backend=subject.backend)
-        limit = tolerance.relative([problem.x.dtype])
+        limit = tolerance.relative([dtype, state_dtype])
         rows = (indices >= 0).cpu()
         return [
+            holds("out", got.dtype == dtype, f"out is {got.dtype}, x is {dtype}"),
             deviation("out", got[rows.to(got.device)], out[rows.numpy()], limit),
             *slot_deviations(pool, before, states, indices, limit),
         ]
 
-    return Case(name, f"rows 5, one of them padding, 9 slots, channels {CHANNELS}, width {width}, float32", check)
+    dtypes = f"{name_of(dtype)}, state {name_of(state_dtype)}"
+    return Case(name, f"rows 5, one of them padding, 9 slots, channels {CHANNELS}, width {width}, {dtypes}", check)
+
+
+def mostly_padding(subject: Subject) -> Sequence[Deviation]:
+    """A batch padded for a captured graph has more rows than there are slots (vLLM 36566)."""
+    problem = subject.draw.convolution_step(8, channels=CHANNELS, width=4)
+    slots = torch.tensor([2, -1, -1, 0, -1, -1, -1, -1], dtype=torch.int32, device=problem.x.device)
+    problem = replace(problem, state=problem.state[:3].clone(), state_indices=slots)
+    out, states = oracle.convolution_step(problem)
+    got = subject.adapter.convolution_step(problem, backend=subject.backend)
+    limit, rows = tolerance.relative([problem.x.dtype]), [0, 3]
+    return [deviation("out", got[rows], out[rows], limit), deviation("state", problem.state, states, limit)]
 
 
 def split_equals_whole(subject: Subject) -> Sequence[Deviation]:

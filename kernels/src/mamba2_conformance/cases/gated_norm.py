@@ -7,7 +7,7 @@ import torch
 
 from mamba2_conformance import oracle, tolerance
 from mamba2_conformance.case import Case, Subject
-from mamba2_conformance.deviation import Deviation, deviation
+from mamba2_conformance.deviation import Deviation, deviation, holds
 from mamba2_conformance.problem import GatedNorm
 
 ROWS, CHANNELS = 5, 96
@@ -33,6 +33,9 @@ def norm_case(name: str, change: Callable[[GatedNorm], GatedNorm]) -> Case:
     def check(subject: Subject) -> Sequence[Deviation]:
         problem = change(subject.draw.gated_norm(ROWS, CHANNELS))
         got: torch.Tensor = subject.adapter.gated_norm(problem, backend=subject.backend)
-        return [deviation("out", got, oracle.gated_norm(problem), tolerance.relative([problem.x.dtype]))]
+        return [
+            deviation("out", got, oracle.gated_norm(problem), tolerance.relative([problem.x.dtype])),
+            holds("out", got.dtype == problem.x.dtype, f"out is {got.dtype}, x is {problem.x.dtype}"),
+        ]
 
     return Case(name, f"rows {ROWS}, channels {CHANNELS}", check)

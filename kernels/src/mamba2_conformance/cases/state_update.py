@@ -29,6 +29,8 @@ def cases() -> Iterator[Case]:
     yield Case("state_update/slots", f"rows 5, one of them padding, 9 slots, {SIZE}", in_a_pool)
     for name, (groups, change) in CHANGES.items():
         yield plain_case(f"state_update/{name}", groups, change)
+    yield Case("state_update/int64_slots", f"rows 5, one of them padding, 9 slots, {SIZE}", in_a_pool_by_int64)
+    yield Case("state_update/more_rows_than_slots", f"rows 8, 6 of them padding, 3 slots, {SIZE}", mostly_padding)
     yield Case("state_update/many_steps", f"rows 2, {STEPS} steps, {SIZE}", many_steps)
 
 
@@ -66,10 +68,10 @@ def stepped(subject: Subject, step: StateStep) -> list[Deviation]:
     return [deviation("out", buffer, out, limit), deviation("state", step.state, states, limit)]
 
 
-def in_a_pool(subject: Subject) -> Sequence[Deviation]:
+def in_a_pool(subject: Subject, dtype: torch.dtype = torch.int32) -> Sequence[Deviation]:
     step = subject.draw.state_step(5, heads=HEADS)
     memory, pool, indices = in_slots(step.state)
-    step = replace(step, state=pool, state_indices=indices)
+    step = replace(step, state=pool, state_indices=indices.to(dtype))
     before = memory.clone()
     out, states = oracle.state_step(step)
     limit = tolerance.of_state_step(step)
@@ -79,6 +81,22 @@ def in_a_pool(subject: Subject) -> Sequence[Deviation]:
         deviation("out", got[rows.to(got.device)], out[rows.numpy()], limit),
         *slot_deviations(memory, before, states, indices, limit),
     ]
+
+
+def in_a_pool_by_int64(subject: Subject) -> Sequence[Deviation]:
+    """Schedulers hand over slot numbers of either width (vLLM 50327)."""
+    return in_a_pool(subject, torch.int64)
+
+
+def mostly_padding(subject: Subject) -> Sequence[Deviation]:
+    """A batch padded for a captured graph has more rows than there are slots (vLLM 36566)."""
+    step = subject.draw.state_step(8, heads=HEADS)
+    slots = torch.tensor([2, -1, -1, 0, -1, -1, -1, -1], dtype=torch.int32, device=step.x.device)
+    step = replace(step, state=step.state[:3].clone(), state_indices=slots)
+    out, states = oracle.state_step(step)
+    got = subject.adapter.state_step(step, backend=subject.backend)
+    limit, rows = tolerance.of_state_step(step), [0, 3]
+    return [deviation("out", got[rows], out[rows], limit), deviation("state", step.state, states, limit)]
 
 
 def many_steps(subject: Subject) -> Sequence[Deviation]:
