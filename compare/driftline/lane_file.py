@@ -107,8 +107,9 @@ class _Parts:
             _known(self.tasks, entry.task, f"{where}: task"),
         )
         runs_in = None if entry.runs_in is None else _known(self.environments, entry.runs_in, f"{where}: environment")
-        if runs_in is not None and entry.engine is Engine.HF:
-            raise ConfigurationError(f"{where}: runs_in names a vLLM and engine hf has none; remove it")
+        if (runs_in is None) is (entry.engine is Engine.VLLM):
+            has = "needs one of environments" if runs_in is None else "takes none"
+            raise ConfigurationError(f"{where}: key 'runs_in' names a vLLM environment; engine {entry.engine} {has}")
         if entry.questions > task.total_questions:
             raise ConfigurationError(
                 f"{where}: questions {entry.questions}: task {task.name!r} has {task.total_questions}"

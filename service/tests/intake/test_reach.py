@@ -35,6 +35,16 @@ def test_any_other_change_may_reach_it(paths: tuple[str, ...]) -> None:
     assert _reasons(*paths) == {}
 
 
+def test_a_vllm_lane_sees_no_kernels_but_vllms_own() -> None:
+    lane = read_lanes(Path(__file__).parents[3] / "driftline.toml").named("canary vllm V1")
+    assert lane is not None
+    changed = [PurePosixPath(f"{KERNELS}/torch_backend/ssd.py")]
+    seen = unreachable_lanes([LANE, lane], changed, layout=Layout.MAMBA2_VARLEN, kernel_path=KERNELS)
+    assert list(seen) == ["canary vllm V1"]
+    assert seen["canary vllm V1"].startswith("vLLM serves Mamba2 with operators of its own")
+    assert unreachable_lanes([lane], changed, layout=Layout.VLLM, kernel_path="vllm") == {}
+
+
 def test_triton_lanes_and_other_layouts_are_never_ruled_out() -> None:
     assert _reasons(f"{KERNELS}/torch_backend/ssd.py", backend="triton") == {}
     assert _reasons(f"{KERNELS}/triton_backend/ssd.py", layout=Layout.VLLM) == {}
