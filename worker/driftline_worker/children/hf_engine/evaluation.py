@@ -1,6 +1,8 @@
 """One evaluation from spec to last line: load, generate, force, score. The order of steps lives here, no numbers do."""
 
 import logging
+from dataclasses import replace
+from typing import Any
 
 import torch
 from lm_eval.api.instance import Instance
@@ -9,6 +11,7 @@ from lm_eval.evaluator import evaluate
 from ..line_channel import Channel
 from ..score_fields import score_fields
 from .comparability import must_match, recorded
+from .enough import Enough, enough_after
 from .granite_patch import GraniteOperators, install
 from .kernels_loader import OPERATORS, load_kernels, serving_module
 from .observed_lm import ObservedLM, ResponseFacts
@@ -103,7 +106,10 @@ def rehearse(lm: ObservedLM, operators: GraniteOperators, spec: EvaluationSpec) 
 
 
 def generate(lm: ObservedLM, task: SubsetTask, spec: EvaluationSpec, channel: Channel) -> None:
-    """Ask the questions through lm-eval's evaluate(): sample lines while it runs, its scores at the end."""
+    """Ask the questions through lm-eval's evaluate(): sample lines while it runs, its scores at the end.
+
+    If the worker says that fewer are enough, the scores are those of the fewer.
+    """
     rank = {doc_id: place for place, doc_id in enumerate(spec.doc_ids)}
     sent: dict[int, tuple[str, str, str]] = {}
 
@@ -116,8 +122,9 @@ def generate(lm: ObservedLM, task: SubsetTask, spec: EvaluationSpec, channel: Ch
             channel.send("progress", phase="generate", done=len(sent), total=len(rank))
 
     channel.send("progress", phase="generate", done=0, total=len(rank))
-    lm.observe(spec.doc_ids, spec.block, finished)
-    results = evaluate(lm, {"tasks": {spec.lane.task: task}})
+    given = spec.given
+    lm.observe(spec.doc_ids, spec.block, finished, told=None if given is None else lambda: enough_after(given))
+    results = _evaluated(lm, task, spec)
     samples = results["samples"][spec.lane.task]
     for sample in samples:
         if sent.get(sample["doc_id"]) != (sample["doc_hash"], sample["prompt_hash"], sample["target_hash"]):
@@ -127,8 +134,20 @@ def generate(lm: ObservedLM, task: SubsetTask, spec: EvaluationSpec, channel: Ch
     channel.send("scores", **score_fields(results, samples, task))
 
 
+def _evaluated(lm: ObservedLM, task: SubsetTask, spec: EvaluationSpec) -> dict[str, Any]:
+    """What lm-eval's evaluate() returns: of all questions, or of those that were enough."""
+    try:
+        results: dict[str, Any] = evaluate(lm, {"tasks": {spec.lane.task: task}})
+    except Enough as enough:
+        fewer = spec.doc_ids[: enough.after]
+        lm.repeat(fewer)
+        results = evaluate(lm, {"tasks": {spec.lane.task: load_task(replace(spec, doc_ids=fewer))}})
+    return results
+
+
 def force(lm: ObservedLM, task: SubsetTask, spec: EvaluationSpec, channel: Channel) -> None:
-    """The teacher-forced pass over the same questions."""
+    """The teacher-forced pass over all of the lane's questions, also if fewer answers were enough: it costs little, and
+    a test of a number of questions that was fixed beforehand needs no allowance for looking early."""
     texts = [
         forced_text(lm, i.doc_id, i.args[0], task.config.target_delimiter + str(task.doc_to_target(i.doc)))
         for i in task.instances

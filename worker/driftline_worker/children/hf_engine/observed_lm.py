@@ -14,6 +14,7 @@ from lm_eval.models.huggingface import HFLM
 from torch import Tensor
 from transformers import StoppingCriteriaList
 
+from .enough import Enough
 from .refusal import permanent
 from .stop_rows import StopRows, StopTexts
 
@@ -31,6 +32,9 @@ class ResponseFacts:
 Finished = Callable[[Instance, str, ResponseFacts], None]
 """Called once per response, as soon as its batch is there."""
 
+Told = Callable[[], int | None]
+"""How many questions are enough, or None while nobody said so."""
+
 
 class ObservedLM(HFLM):  # type: ignore[misc]  # lm-eval is untyped here
     """HFLM that asks its questions block by block in a given order and tells about every finished response."""
@@ -39,6 +43,9 @@ class ObservedLM(HFLM):  # type: ignore[misc]  # lm-eval is untyped here
         super().__init__(**arguments)
         self._order: Mapping[int, int] = {}
         self._block = 1
+        self._begun = 0
+        self._known: dict[int, str] = {}
+        self._told: Told = _nobody_told
         self._finished: Finished | None = None
         self._waiting: dict[str, deque[Instance]] = {}
         self._facts: deque[ResponseFacts] = deque()
@@ -46,16 +53,31 @@ class ObservedLM(HFLM):  # type: ignore[misc]  # lm-eval is untyped here
         self._prompts: dict[str, list[int]] = {}
         self.cache_hook = self
 
-    def observe(self, doc_ids: Sequence[int], block: int, finished: Finished) -> None:
-        """Ask `doc_ids` in this order, `block` at a time, and call `finished` for each response."""
+    def observe(self, doc_ids: Sequence[int], block: int, finished: Finished, *, told: Told | None = None) -> None:
+        """Ask `doc_ids` in this order, `block` at a time, and call `finished` for each response.
+
+        Once `told` says so, and that many are answered, generate_until raises Enough before the next batch.
+        """
         self._order = {doc_id: rank for rank, doc_id in enumerate(doc_ids)}
         self._block, self._finished = block, finished
+        self._told = told or _nobody_told
+
+    def repeat(self, doc_ids: Sequence[int]) -> None:
+        """From here on generate_until gives again the responses it gave to these, and asks nothing."""
+        self._order = {doc_id: rank for rank, doc_id in enumerate(doc_ids)}
+        self._finished, self._told = None, _nobody_told
 
     def generate_until(self, requests: list[Instance], disable_tqdm: bool = True) -> list[str]:
-        """Responses in the order of `requests`; inside, one call of lm-eval's own method per block."""
+        """Responses in the order of `requests`; inside, one call of lm-eval's own method per block.
+
+        Raises Enough: what was answered so far may be had again after `repeat`.
+        """
+        if self._finished is None and all(request.doc_id in self._known for request in requests):
+            return [self._known[request.doc_id] for request in requests]
         responses: dict[int, str] = {}
         ordered = sorted(requests, key=lambda request: self._order[request.doc_id])
         for start in range(0, len(ordered), self._block):
+            self._begun = start
             block = ordered[start : start + self._block]
             self._waiting = defaultdict(deque)
             for request in block:
@@ -63,6 +85,7 @@ class ObservedLM(HFLM):  # type: ignore[misc]  # lm-eval is untyped here
             with torch.inference_mode():
                 texts = super().generate_until(block, disable_tqdm=disable_tqdm)
             responses.update({id(request): text for request, text in zip(block, texts, strict=True)})
+            self._known.update({request.doc_id: text for request, text in zip(block, texts, strict=True)})
         return [responses[id(request)] for request in requests]
 
     def add_partial(self, method: str, request: tuple[str, dict[str, Any]], response: str) -> None:
@@ -100,6 +123,7 @@ class ObservedLM(HFLM):  # type: ignore[misc]  # lm-eval is untyped here
 
     def _model_generate(self, context: Tensor, max_length: int, stop: list[str], **generation: Any) -> Tensor:
         """Greedy generation as lm-eval asks for it, with row-wise stops; notes the facts of each row."""
+        self._check_enough()
         if generation.get("do_sample") or generation.pop("temperature", 0.0):
             raise permanent(
                 "task_invalid", "only greedy decoding is compared; set do_sample: false and temperature: 0.0"
@@ -127,6 +151,13 @@ class ObservedLM(HFLM):  # type: ignore[misc]  # lm-eval is untyped here
             )
         return tokens
 
+    def _check_enough(self) -> None:
+        """Between batches, so that an answer on its way is waited for and a block that nobody wants is not finished."""
+        after = self._told()
+        if after is not None and after <= self._begun:
+            self._facts.clear()
+            raise Enough(after)
+
     def _stop_texts(self, texts: tuple[str, ...]) -> StopTexts:
         if texts not in self._stops:
             self._stops[texts] = StopTexts(self.tokenizer, texts)
@@ -136,6 +167,10 @@ class ObservedLM(HFLM):  # type: ignore[misc]  # lm-eval is untyped here
         """The tokens at which transformers ends a row."""
         ends = self.model.generation_config.eos_token_id
         return frozenset(ends if isinstance(ends, list) else [ends] if ends is not None else [])
+
+
+def _nobody_told() -> None:
+    return None
 
 
 def _generated_tokens(generated: list[int], ends: frozenset[int], stopped_at: int | None) -> int | None:

@@ -5,7 +5,7 @@ Standard library only: a spec is read before anything heavy is imported.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -64,6 +64,8 @@ class EvaluationSpec:
     block: int
     batch_size: int
     threads: int
+    given: Path | None = None
+    """folder of the spec file, where the worker may say that enough was asked"""
 
     @property
     def device(self) -> str:
@@ -73,7 +75,7 @@ class EvaluationSpec:
 def read_spec(path: Path) -> EvaluationSpec:
     """The spec in the JSON file at `path`. Raises Refusal (bad_spec) naming what does not fit."""
     try:
-        return _spec(json.loads(path.read_text(encoding="utf-8")))
+        return replace(_spec(json.loads(path.read_text(encoding="utf-8"))), given=path.parent)
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise permanent("bad_spec", f"cannot read the spec {path.name}: {error}") from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
