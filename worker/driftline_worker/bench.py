@@ -2,22 +2,26 @@
 
 import errno
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypedDict, TypeGuard
 
 from driftline.contracts.jobs import EvaluateSpec, JobSpec
-from driftline.contracts.words import FailureKind
+from driftline.contracts.words import Engine, FailureKind, Layout
 
 from driftline_worker.channel import Expected
-from driftline_worker.checkout import check_out
+from driftline_worker.checkout import check_out, check_out_engine
 from driftline_worker.child_spec import child_spec
 from driftline_worker.ending import CannotRun, Ending, Failed, clipped
+from driftline_worker.engine_environment import engine_environment
 from driftline_worker.limits import Limits
 from driftline_worker.sandbox import CHILDREN, Program, Sandbox
 from driftline_worker.scratch import Scratch, scratch_folder
 from driftline_worker.settings import ChildSettings
 from driftline_worker.stop_request import StopRequest
 from driftline_worker.supervision import Sink, Supervision
+
+VLLM_PROGRAM = "evaluate_vllm.py"
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -40,6 +44,7 @@ class Bench:
         """Do the job; whatever goes wrong with it is an ending."""
         try:
             with scratch_folder(self.settings.scratch, spec.kind) as scratch:
+                _check_disk(scratch, Limits.of(self.settings))
                 return self._run_in(scratch, spec, sink, stop)
         except CannotRun as error:
             return Failed(error.kind, error.reason, clipped(str(error)))
@@ -51,18 +56,49 @@ class Bench:
 
     def _run_in(self, scratch: Scratch, spec: JobSpec, sink: Sink, stop: StopRequest) -> Ending:
         settings = self.settings
-        check_out(
-            spec.source, mirrors=settings.mirrors, import_dir=scratch.import_dir,
-            allow_local=settings.allow_local_repositories,
+        engine = engine_environment(spec.lane, settings) if _on_vllm(spec) else None
+        self._check_out(scratch, spec)
+        told = child_spec(
+            spec, import_dir=scratch.import_dir, threads=self.threads, settings=settings,
+            engine=None if engine is None else engine.told,
         )  # fmt: skip
-        told = child_spec(spec, import_dir=scratch.import_dir, threads=self.threads, settings=settings)
         scratch.spec_file.write_text(told.text, encoding="utf-8")
         limits = Limits.of(settings)
         gpu = settings.gpu_type is not None and (not isinstance(spec, EvaluateSpec) or spec.lane.gpu_type is not None)
         program = Program(
-            file=self.children / f"{spec.kind}.py", scratch=scratch, limits=limits, threads=self.threads,
-            readable=told.readable, environment=told.environment, gpu=gpu,
+            file=self.children / (f"{spec.kind}.py" if engine is None else VLLM_PROGRAM), scratch=scratch, limits=limits,
+            threads=self.threads, readable=told.readable, environment=told.environment, gpu=gpu,
         )  # fmt: skip
-        child = self.sandbox.start(program)
+        sandbox = self.sandbox if engine is None else replace(self.sandbox, environment=engine.found)
+        child = sandbox.start(program)
         supervision = Supervision(child, scratch, expected=Expected.of(spec), limits=limits, stop=stop)
         return supervision.run(sink)
+
+    def _check_out(self, scratch: Scratch, spec: JobSpec) -> None:
+        """The code under test: of a commit of vLLM the whole package, if a vLLM is to run it, else the kernels alone."""
+        settings, source = self.settings, spec.source
+        places: _Places = {
+            "mirrors": settings.mirrors, "import_dir": scratch.import_dir,
+            "allow_local": settings.allow_local_repositories,
+        }  # fmt: skip
+        if _on_vllm(spec) and source.layout is Layout.VLLM and spec.lane.runs_in is not None:
+            check_out_engine(source, spec.lane.runs_in.vllm, **places)
+        else:
+            check_out(source, **places)
+
+
+def _check_disk(scratch: Scratch, limits: Limits) -> None:
+    """A child that starts on a full disk dies of something else, and its commit is blamed."""
+    free = scratch.free_bytes()
+    if free < limits.smallest_free_bytes:
+        raise CannotRun(FailureKind.TRANSIENT, "disk_full", limits.too_little_left(free))
+
+
+class _Places(TypedDict):
+    mirrors: Path
+    import_dir: Path
+    allow_local: bool
+
+
+def _on_vllm(spec: JobSpec) -> TypeGuard[EvaluateSpec]:
+    return isinstance(spec, EvaluateSpec) and spec.lane.engine is Engine.VLLM

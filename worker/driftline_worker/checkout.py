@@ -1,5 +1,7 @@
 """The code under test, and nothing else of its tree, on this disk."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from driftline.contracts.jobs import CommitSource
@@ -7,9 +9,28 @@ from driftline.contracts.words import FailureKind
 from driftline.git import GitError, Mirror
 
 from driftline_worker.ending import CannotRun
+from driftline_worker.engine_sources import refuse_compiled_changes
 
 TRANSIENT_REASONS = frozenset({"unreachable_repository", "git_timeout", "git_failed", "disk_full"})
 """Networks and disks come back; a missing commit does not."""
+
+
+ENGINE_FOLDER = "vllm"
+"""vLLM's Python package inside its own repository."""
+
+
+def check_out_engine(source: CommitSource, release: str, *, mirrors: Path, import_dir: Path, allow_local: bool) -> Path:
+    """Put the whole Python package of a commit of vLLM below `import_dir`.
+
+    Raises:
+        CannotRun: with git's reason, or unsupported if the release's compiled parts cannot stand for the commit's.
+    """
+    with _told_as_reason():
+        mirror = Mirror.open(mirrors, source.url, allow_local=allow_local)
+        mirror.fetch()
+        mirror.fetch_commit(source.sha)
+        refuse_compiled_changes(mirror, source, release)
+        return mirror.extract(source.sha, ENGINE_FOLDER, import_dir)
 
 
 def check_out(source: CommitSource, *, mirrors: Path, import_dir: Path, allow_local: bool) -> Path:
@@ -18,10 +39,17 @@ def check_out(source: CommitSource, *, mirrors: Path, import_dir: Path, allow_lo
     Raises:
         CannotRun: with git's reason.
     """
-    try:
+    with _told_as_reason():
         mirror = Mirror.open(mirrors, source.url, allow_local=allow_local)
         mirror.fetch_commit(source.sha)
         return mirror.extract(source.sha, source.kernel_path, import_dir)
+
+
+@contextmanager
+def _told_as_reason() -> Iterator[None]:
+    """git's errors as reasons why a job cannot run."""
+    try:
+        yield
     except GitError as error:
         kind = FailureKind.TRANSIENT if error.reason in TRANSIENT_REASONS else FailureKind.PERMANENT
         raise CannotRun(kind, error.reason, str(error)) from error

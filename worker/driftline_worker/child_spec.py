@@ -1,22 +1,17 @@
 """What a child is told: a job becomes a JSON file with absolute paths. What is measured is not decided here."""
 
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from driftline.contracts.jobs import BuildSpec, CheckSpec, EvaluateSpec, JobSpec
+from driftline.contracts.lane import VARIABLES
 from driftline.contracts.words import FailureKind
 
 from driftline_worker.assets import LaneFiles
 from driftline_worker.ending import CannotRun
 from driftline_worker.settings import ChildSettings
-
-_LANE_VARIABLE = re.compile(r"(VLLM|TRITON|FLASHINFER|TORCH|NCCL|CUBLAS)_[A-Z0-9_]{1,60}")
-"""Variables that choose an engine or a kernel; never one that chooses a program, a library or a folder."""
-
-PATHS = ("_CACHE_DIR", "_PATH", "_HOME", "_LIBRARY", "_DIR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +23,10 @@ class ChildSpec:
     environment: dict[str, str] = field(default_factory=dict)
 
 
-def child_spec(spec: JobSpec, *, import_dir: Path, threads: int, settings: ChildSettings) -> ChildSpec:
-    """The spec file's content.
+def child_spec(
+    spec: JobSpec, *, import_dir: Path, threads: int, settings: ChildSettings, engine: dict[str, object] | None = None
+) -> ChildSpec:
+    """The spec file's content. `engine` is what a vLLM child is told of its environment.
 
     Raises:
         CannotRun: if a lane's files are missing or changed, or it sets a variable it may not.
@@ -43,18 +40,24 @@ def child_spec(spec: JobSpec, *, import_dir: Path, threads: int, settings: Child
             found = {"import_dir": str(import_dir), "layout": layout, "backends": spec.backends, "device": device}
             return _plain(found)
         case EvaluateSpec():
-            return _evaluation(spec, import_dir, threads, settings)
+            made = _evaluation(spec, import_dir, threads, settings)
+            return made if engine is None else _with_engine(made, layout, engine)
 
 
 def _plain(values: Mapping[str, object]) -> ChildSpec:
     return ChildSpec(json.dumps(values))
 
 
+def _with_engine(made: ChildSpec, layout: str, engine: dict[str, object]) -> ChildSpec:
+    values = json.loads(made.text) | {"layout": layout, "environment": engine}
+    return replace(made, text=json.dumps(values))
+
+
 def _evaluation(spec: EvaluateSpec, import_dir: Path, threads: int, settings: ChildSettings) -> ChildSpec:
     lane = spec.lane
     files = LaneFiles.find(lane, assets_root=settings.assets_root, hub_cache=settings.hub_cache)
     for name in lane.environment:
-        if not _LANE_VARIABLE.fullmatch(name) or name.endswith(PATHS):
+        if name not in VARIABLES:
             message = f"lane {lane.name} sets {name}, which this worker does not pass on; take it out of the lane"
             raise CannotRun(FailureKind.PERMANENT, "environment_refused", message)
     values = {

@@ -32,6 +32,11 @@ class Scratch:
         return self.given / "spec.json"
 
     @property
+    def enough_file(self) -> Path:
+        """Beside the spec, where the child can read and not write: how many questions are enough, once that is known."""
+        return self.given / "enough"
+
+    @property
     def own(self) -> Path:
         return self.root / "own"
 
@@ -62,6 +67,10 @@ class Scratch:
                 except OSError:
                     continue
         return total
+
+    def free_bytes(self) -> int:
+        """What is left on its disk, for everybody."""
+        return shutil.disk_usage(self.root).free
 
 
 @contextmanager

@@ -31,6 +31,9 @@ class ChildSettings(BaseSettings):
     eval_lock: Path | None = Field(
         default=PROJECT_ROOT / "requirements" / "eval.lock", description="What that environment was made from"
     )
+    engine_pythons: dict[str, Path] = Field(
+        default={}, description="Name of a vLLM environment -> its Python, where it is not where driftline.toml says"
+    )
     assets_root: Path = Field(default=PROJECT_ROOT, description="Folder below which models, tasks and data are")
     hub_cache: Path | None = Field(default=None, description="A Hugging Face hub cache with the lanes' models")
     gpu_type: str | None = Field(default=None, description="e.g. H100; unset is a CPU")
@@ -45,6 +48,10 @@ class ChildSettings(BaseSettings):
     processes: int = Field(default=256, ge=1, description="Processes a child may have at once")
     start_seconds: float = Field(default=60, gt=0, description="Time until a child's first line")
     import_seconds: float = Field(default=60, gt=0, description="Longest import of the kernels under test")
+    engine_start_seconds: float = Field(default=900, gt=0, description="Longest start of an engine: weights, graphs")
+    first_response_seconds: float = Field(
+        default=600, gt=0, description="Longest time from the first prompt to an answer"
+    )
     silence_seconds: float = Field(default=120, gt=0, description="Longest time between two lines of a child")
     total_seconds: float = Field(default=4 * 3600, gt=0, description="Longest life of a child")
 

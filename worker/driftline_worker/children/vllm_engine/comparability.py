@@ -1,0 +1,110 @@
+"""What a vLLM evaluation ran in, as the two lists of an environment line: what both arms must share, what is recorded."""
+
+import importlib.metadata
+import os
+import platform
+from typing import Any
+
+import torch
+
+from ..hf_engine.task_subset import FEWSHOT_SEED, SubsetTask
+from ..key_facts import (
+    PROBE_TEXTS,
+    TASK_FIELDS,
+    clipped,
+    compact,
+    cpu_model,
+    device_facts,
+    file_sha256,
+    files_sha256,
+    installed_version,
+    text_sha256,
+)
+from .banner import Banner
+from .modes import Modes
+from .observed_vllm import ObservedVLLM
+from .overlay import Overlay
+from .spec import VllmSpec
+
+VARIABLES = (
+    "VLLM_ATTENTION_BACKEND", "VLLM_BATCH_INVARIANT", "VLLM_CPU_KVCACHE_SPACE", "VLLM_ENABLE_V1_MULTIPROCESSING",
+    "VLLM_FLASH_ATTN_VERSION", "VLLM_USE_FLASHINFER_SAMPLER", "VLLM_USE_TRITON_FLASH_ATTN", "TRITON_DEFAULT_FP_FUSION",
+    "CUBLAS_WORKSPACE_CONFIG",
+)  # fmt: skip
+
+
+def must_match(spec: VllmSpec, lm: ObservedVLLM, task: SubsetTask) -> dict[str, str]:
+    """Facts of which any difference makes two evaluations not comparable (design section 6, rule 2)."""
+    config, lane = task.dump_config(), spec.vllm_lane
+    return clipped(
+        {
+            "model": lane.model_name,
+            "model_revision": lane.model_revision,
+            "model_weights_sha256": files_sha256(spec.model_path, ("*.safetensors", "*.bin")),
+            "model_config_sha256": files_sha256(spec.model_path, ("config.json",)),
+            "tokenizer_probe_sha256": text_sha256([lm.tok_encode(text) for text in PROBE_TEXTS]),
+            "dataset_test_sha256": file_sha256(spec.test_path),
+            "dataset_train_sha256": file_sha256(spec.train_path),
+            "task": lane.task,
+            "task_config_sha256": text_sha256({field: config.get(field) for field in TASK_FIELDS}),
+            "filters": compact([entry["name"] for entry in config.get("filter_list") or []]),
+            "generation": compact(config["generation_kwargs"]),
+            "num_fewshot": str(config["num_fewshot"]),
+            "seeds": f"fewshot {FEWSHOT_SEED}; engine {lane.arguments.get('seed', 1234)}; greedy decoding",
+            "doc_ids_sha256": text_sha256(list(spec.doc_ids)),
+            "questions": str(len(spec.doc_ids)),
+            "engine": "vllm",
+            "mode": lane.mode_words,
+            "backend": lane.backend,
+            "engine_arguments": compact(dict(sorted(lane.arguments.items()))),
+            "variables": compact({name: os.environ[name] for name in VARIABLES if name in os.environ}),
+            "engine_environment": f"{spec.environment.name} ({spec.environment.sha256[:12]})",
+            "vllm_release": spec.environment.release,
+            "batch": f"batch_size {lane.batch_size}, threads {spec.threads}",
+            "max_length": str(lm.max_length),
+            "chat_template": "not applied",
+            **{
+                name: importlib.metadata.version(name) for name in ("lm_eval", "transformers", "tokenizers", "datasets")
+            },
+            **device_facts(spec.device),
+        }
+    )
+
+
+def recorded(
+    spec: VllmSpec, lm: ObservedVLLM, *, banner: Banner, modes: Modes, overlay: Overlay | None
+) -> dict[str, str]:
+    """Facts that are told beside a verdict; what the commit itself changes begins with `served.`."""
+    config = lm.model.llm_engine.vllm_config if hasattr(lm.model.llm_engine, "vllm_config") else None
+    return clipped(
+        {
+            "engine": "vllm",
+            "mode_seen": f"{banner.mode} (from the engine's banner)",
+            "modes_in_source": " and ".join(name for name, there in (("V0", modes.v0), ("V1", modes.v1)) if there),
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "triton": installed_version("triton"),
+            "threads": str(torch.get_num_threads()),
+            "cpu": cpu_model(),
+            **{f"resolved.{name}": value for name, value in sorted((banner.settings | _resolved(config)).items())},
+            "served.vllm": f"v{banner.release}" if overlay is None else f"the commit's over {spec.environment.release}",
+            "served.changed_files": "none" if overlay is None else _listed(overlay.changed),
+        }
+    )
+
+
+def _resolved(config: Any) -> dict[str, str]:
+    """What the engine made of its arguments, where this release has a configuration object that tells."""
+    places = {
+        "dtype": ("model_config", "dtype"), "ssm_state_dtype": ("cache_config", "mamba_ssm_cache_dtype"),
+        "prefix_caching": ("cache_config", "enable_prefix_caching"), "block_size": ("cache_config", "block_size"),
+        "chunked_prefill": ("scheduler_config", "enable_chunked_prefill"),
+        "token_budget": ("scheduler_config", "max_num_batched_tokens"), "max_num_seqs": ("scheduler_config", "max_num_seqs"),
+        "eager": ("model_config", "enforce_eager"),
+    }  # fmt: skip
+    found = {name: getattr(getattr(config, part, None), field, None) for name, (part, field) in places.items()}
+    return {name: str(value).removeprefix("torch.") for name, value in found.items() if value is not None}
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "") or "none"
