@@ -23,6 +23,7 @@ from driftline_service.api import (
 from driftline_service.api.body_limit import BodyLimit, BodyLimits
 from driftline_service.api.context import Context, ReadDep
 from driftline_service.api.host_check import HostCheck
+from driftline_service.api.openapi import document_errors
 from driftline_service.api.wakeups import Wakeups
 from driftline_service.auth.hosts import HostRule
 from driftline_service.auth.token import AdminToken
@@ -82,6 +83,7 @@ def create_app(settings: Settings) -> FastAPI:
         app.include_router(part.router, dependencies=[ReadDep])
     for part in OPEN_PARTS:
         app.include_router(part.router)
+    document_errors(app)
     app.add_middleware(
         BodyLimit, limits=BodyLimits(settings.max_body_bytes, settings.max_worker_body_bytes, settings.max_import_bytes)
     )

@@ -81,7 +81,7 @@ COLUMNS = (
 """Not whole rows: a judged run holds its whole view, which is large."""
 
 
-@router.get("", responses=problems.responses(422))
+@router.get("", responses=problems.responses(404, 422))
 def list_runs(
     request: Request, session: SessionDep, found: ContextDep, wanted: Annotated[RunFilter, Query()]
 ) -> RunList:

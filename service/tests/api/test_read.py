@@ -127,3 +127,18 @@ def test_the_documentation_has_an_example_for_each_write(client: httpx.Client) -
     submit = document["paths"]["/api/v1/runs"]["post"]["responses"]
     assert {"201", "401", "403", "409", "413", "422"} <= set(submit)
     assert "application/problem+json" in submit["409"]["content"]
+
+
+def test_every_route_documents_the_errors_of_its_kind(client: httpx.Client) -> None:
+    document = client.get("/openapi.json").json()
+    operations = [
+        (path, operation)
+        for path, methods in document["paths"].items()
+        for operation in methods.values()
+        if path.startswith("/api/")
+    ]
+    assert len(operations) > 10
+    for path, operation in operations:
+        expected = {"401", "403", "422", "503"} | ({"400", "413"} if "requestBody" in operation else set())
+        assert expected <= set(operation["responses"]), path
+        assert list(operation["responses"]["422"]["content"]) == ["application/problem+json"], path
