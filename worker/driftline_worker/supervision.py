@@ -5,7 +5,6 @@ One thread, no queue: the loop reads two pipes and looks at clocks, memory, disk
 
 import os
 import selectors
-import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -41,7 +40,6 @@ CHUNK_BYTES = 1 << 16
 MOST_OUTPUT_BYTES = 256 << 20
 """On stdout and stderr together. A verbose evaluation prints some megabytes; reading without end takes a core."""
 
-NO_SPACE = ("No space left on device", "Errno 28")
 TRANSIENT, PERMANENT = FailureKind.TRANSIENT, FailureKind.PERMANENT
 
 
@@ -74,6 +72,8 @@ class Supervision:
         """Until the child is gone, with all it started. Whatever happens, nothing of it is left running."""
         try:
             ending = self._watch(sink)
+            if isinstance(ending, Failed):  # of a full disk children die in every way but by its name
+                ending = next(self._disk_overrun(), ending)
         finally:
             self._child.end()
         if isinstance(ending, Abandoned):
@@ -173,12 +173,15 @@ class Supervision:
             yield from self._disk_overrun()
 
     def _disk_overrun(self) -> Iterator[Failed]:
-        if self._scratch.used_bytes() > self._limits.scratch_bytes:
-            allowed = self._limits.scratch_bytes >> 20
+        limits, used, free = self._limits, self._scratch.used_bytes(), self._scratch.free_bytes()
+        if used > limits.scratch_bytes:
+            allowed = limits.scratch_bytes >> 20
             yield self._told(TRANSIENT, "scratch_full", f"the child wrote more than the {allowed} MB it may")
-        free = shutil.disk_usage(self._scratch.own).free
-        if free < self._limits.smallest_free_bytes:
-            yield self._told(TRANSIENT, "disk_full", f"{free >> 20} MB are left on the worker's disk; free some")
+        if free < limits.smallest_free_bytes:
+            if used > limits.smallest_free_bytes:  # the disk is fine without it
+                message = f"the child wrote {used >> 20} MB and left {free >> 20} MB on the worker's disk"
+                yield self._told(TRANSIENT, "scratch_full", message)
+            yield self._told(TRANSIENT, "disk_full", limits.too_little_left(free))
 
     def _stop_asked(self) -> Ending | None:
         match self._stop.why:
@@ -215,8 +218,6 @@ class Supervision:
         self._child.end()
         how = "it closed its channel" if closed_only else str(self._child.exit())
         told = f"the child ended without a last line ({how})"
-        if any(sign in str(self._child.tail) for sign in NO_SPACE):
-            return self._told(TRANSIENT, "disk_full", f"{told}: no space left on its disk")
         if how == "signal SIGXCPU":
             return self._told(
                 PERMANENT, "cpu_limit", f"{told}: it used more than {self._limits.cpu_seconds} s of CPU time"

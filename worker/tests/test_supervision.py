@@ -199,14 +199,27 @@ def test_a_child_that_fills_the_disk_with_many_files(run_code: RunCode) -> None:
     assert failure(told) == (TRANSIENT, "scratch_full")
 
 
-def test_a_child_that_found_the_disk_full(run_code: RunCode) -> None:
+def test_a_child_that_says_the_disk_is_full_is_not_believed(run_code: RunCode) -> None:
+    """It would be tried again without end."""
     told = run_code("hello(); import errno; raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))")
-    assert failure(told) == (TRANSIENT, "disk_full")
+    assert failure(told) == (TRANSIENT, "child_died")
+    assert "No space left on device" in told.ending.message
 
 
-def test_a_worker_whose_disk_runs_full_ends_its_child(run_code: RunCode) -> None:
-    told = run_code("hello(); time.sleep(60)", smallest_free_bytes=1 << 60)
+@pytest.mark.parametrize(
+    "end", ["time.sleep(60)", "sys.exit(1)", "send('failure', kind='permanent', reason='x', message='')"]
+)
+def test_a_worker_whose_disk_runs_full_blames_no_child(run_code: RunCode, end: str) -> None:
+    told = run_code(f"hello(); {end}", smallest_free_bytes=1 << 60)
     assert failure(told) == (TRANSIENT, "disk_full")
+    assert f"{1 << 40} MB are needed; free some" in told.ending.message
+
+
+def test_a_child_that_leaves_others_no_disk_is_told_so(run_code: RunCode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("driftline_worker.scratch.Scratch.free_bytes", lambda _: 1 << 20)
+    told = run_code("hello(); open('big', 'wb').write(b'x' * (4 << 20)); time.sleep(60)", smallest_free_bytes=2 << 20)
+    assert failure(told) == (TRANSIENT, "scratch_full")
+    assert "the child wrote 4 MB and left 1 MB on the worker's disk" in told.ending.message
 
 
 def test_a_child_that_burns_cpu(run_code: RunCode) -> None:

@@ -18,6 +18,9 @@ CALM_SECONDS = 60.0
 LARGEST_LOG_BYTES = 16 << 20
 TAIL_BYTES = 4096
 
+TELLING = ("PANIC", "FATAL", "Error")
+"""PostgreSQL says why it ends some lines before it ends; a Python program in its last line."""
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -85,14 +88,15 @@ class Child:
         self.process.wait()
 
     def last_words(self) -> str:
-        """The last line of its log that says something."""
+        """The last line of its log that tells what is wrong, else the last."""
         try:
             with self.program.log.open("rb") as log:
                 log.seek(max(0, log.seek(0, os.SEEK_END) - TAIL_BYTES))
                 lines = [line.strip() for line in log.read().decode("utf-8", "replace").splitlines() if line.strip()]
         except OSError:
             return ""
-        return lines[-1][:300] if lines else ""
+        telling = [line for line in lines if any(word in line for word in TELLING)]
+        return (telling or lines or [""])[-1][:300]
 
 
 def kill_group(pid: int) -> None:

@@ -21,6 +21,7 @@ from driftline_service.embedded.refusal import CannotServe
 LOOK_SECONDS = 0.2
 READY_SECONDS = 60.0
 HOST = "127.0.0.1"
+NO_SPACE = "No space left on device"
 
 Say = Callable[[str], None]
 
@@ -101,7 +102,10 @@ class Supervisor:
 
     def _remember(self) -> None:
         pids = [child.process.pid for child in self._children if child.process is not None and child.running]
-        leftovers.remember(self._folder.children_file, pids)
+        try:
+            leftovers.remember(self._folder.children_file, pids)
+        except OSError as error:  # a full disk, say: the list only helps after our own sudden death
+            self._say(f"{self._folder.children_file}: {error.strerror}")
 
     def _wait_ready(self, url: str) -> None:
         service = self._children[-1]
@@ -124,9 +128,10 @@ class Supervisor:
         if child.next_start == 0.0:
             code = child.process.returncode if child.process is not None else None
             pause = child.plan_restart()
+            said = child.last_words()
+            remedy = f"; free space on the disk of {self._folder.root}" if NO_SPACE in said else ""
             self._say(
-                f"{child.program.name} ended with {code}; starting it again in {pause:g} s. "
-                f"It said: {child.last_words()}"
+                f"{child.program.name} ended with {code}; starting it again in {pause:g} s. It said: {said}{remedy}"
             )
         elif time.monotonic() >= child.next_start:
             child.next_start = 0.0

@@ -16,8 +16,11 @@ MAX_ATTEMPTS = 3
 """A third failure of the same kind is no accident any more."""
 
 DRAINED = "worker_stopped"
-"""A worker that is stopped gives its attempt back. That is no failure: it counts for nothing and waits for nothing. A
-child cannot say so (driftline_worker.ending)."""
+"""A worker that is stopped gives its attempt back, to be taken up at once."""
+
+NOT_COUNTED = frozenset({DRAINED, "disk_full"})
+"""Ends that say nothing of the work: a job whose worker is stopped, or has no disk left, waits until one can do it. A
+child cannot claim them (driftline_worker.ending)."""
 
 TIMED_OUT = frozenset({"child_silent", "child_too_slow", "cpu_limit"})
 """Failures that cost a worker the whole of a limit. What hangs twice hangs again: there is no third attempt, and no
@@ -27,6 +30,9 @@ MAX_TIME_OUTS = 2
 
 FIRST_BACK_OFF = timedelta(seconds=5)
 """Long enough for a full disk or a restarting service to pass, doubled at each further attempt."""
+
+LONGEST_BACK_OFF = timedelta(minutes=2)
+"""A disk that was freed is noticed within this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,7 @@ def _is_last(session: Session, job: Job, failure: AttemptFailure) -> bool:
     """Whether another attempt would only cost time."""
     if not failure.kind.retried:
         return True
-    if failure.reason == DRAINED:
+    if failure.reason in NOT_COUNTED:
         return False
     reasons = attempt_queries.failure_reasons(session, job.id)
     timed_out = sum(reason in TIMED_OUT for reason in reasons)
@@ -100,14 +106,14 @@ def _arm_hung_before(session: Session, job: Job) -> bool:
 
 
 def _counted(reasons: Iterable[str | None]) -> int:
-    return sum(reason != DRAINED for reason in reasons)
+    return sum(reason not in NOT_COUNTED for reason in reasons)
 
 
 def _queue_again(session: Session, job: Job, failure: AttemptFailure, now: datetime) -> None:
     not_before = now
     if failure.reason != DRAINED:
-        failures = _counted(attempt_queries.failure_reasons(session, job.id))
-        not_before += FIRST_BACK_OFF * 2 ** (failures - 1)
+        failures = sum(reason != DRAINED for reason in attempt_queries.failure_reasons(session, job.id))
+        not_before += min(FIRST_BACK_OFF * 2 ** (failures - 1), LONGEST_BACK_OFF)
     values = {"not_before": not_before, "message": f"{failure.reason}: {failure.message}".rstrip(": ")}
     if job_queries.move_job(session, job.id, expected=(JobState.RUNNING,), state=JobState.QUEUED, **values):
         outbox_queries.enqueue(session, job.id, not_before)

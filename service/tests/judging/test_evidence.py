@@ -58,7 +58,6 @@ def test_a_failed_head_on_bases_worker_is_told_apart(world):
     [
         ("child_died", True),
         ("scratch_full", True),
-        ("disk_full", False),
         ("git_failed", False),
     ],
 )

@@ -99,17 +99,17 @@ def fail_again(world, job_id, reason, real_time):
     return world.job(job_id)
 
 
-def test_a_worker_that_is_stopped_costs_no_attempt_and_no_time(world, real_time):
+def test_a_worker_that_is_stopped_or_full_costs_no_attempt(world, real_time):
     world.submit()
     message = world.messages()[0]
     job_id = message[1]
     world.worker.fail(world.worker.claim(message), "transient", "worker_stopped")
     (again,) = world.messages()  # no back-off
     world.worker.fail(world.worker.claim(again), "transient", "worker_stopped")
-    for reason in ("worker_stopped", "worker_stopped", "child_died", "child_died"):
+    for reason in ("worker_stopped", "disk_full", "disk_full", "disk_full", "child_died", "child_died"):
         assert fail_again(world, job_id, reason, real_time).state is JobState.QUEUED
     assert fail_again(world, job_id, "child_died", real_time).state is JobState.FAILED
-    assert len(attempts(world, job_id)) == 4 + MAX_ATTEMPTS
+    assert len(attempts(world, job_id)) == 6 + MAX_ATTEMPTS
 
 
 @pytest.mark.parametrize("reason", ["child_silent", "child_too_slow"])

@@ -68,7 +68,15 @@ def failure_of(work: Callable[[], None]) -> Refusal | None:
         return Refusal("permanent", "bad_spec", str(error))
     except MemoryError as error:
         return Refusal("transient", "out_of_memory", str(error) or "the child ran out of memory")
-    except (Exception, SystemExit):
+    except (Exception, SystemExit) as error:
         traceback.print_exc()
-        return Refusal("permanent", "child_crashed", traceback.format_exc()[-ERROR_CHARACTERS:])
+        return Refusal("permanent", "child_crashed", crash_message(error))
     return None
+
+
+def crash_message(error: BaseException) -> str:
+    """What went wrong in the first line, which is all that a table shows; then where."""
+    where = traceback.format_exc()
+    if len(where) > ERROR_CHARACTERS:
+        where = "[...]\n" + where[-ERROR_CHARACTERS:].partition("\n")[2]
+    return f"{type(error).__name__}: {error}"[:ERROR_CHARACTERS] + f"\n{where}"
