@@ -24,7 +24,7 @@ def document_errors(app: FastAPI) -> None:
         document["components"]["schemas"].pop("ValidationError", None)
         return document
 
-    app.openapi = described  # type: ignore[method-assign] - FastAPI's documented way to extend the document
+    app.openapi = described  # type: ignore[method-assign] # FastAPI's documented way to extend the document
 
 
 def _describe(path: str, operation: dict[str, Any]) -> None:
