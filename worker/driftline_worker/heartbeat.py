@@ -43,6 +43,6 @@ class Heartbeat:
             except (Gone, Refused, Unreachable) as error:
                 self._stop.ask("lease_gone", str(error))
                 return
-            if directive.action == "stop":
-                self._stop.ask("stopped", directive.reason)
+            self._stop.follow(directive)
+            if self._stop.why == "stopped":
                 return

@@ -96,8 +96,7 @@ class Reporter:
         except Refused as error:
             self._stop.ask("report_refused", str(error))
         else:
-            if directive.action == "stop":
-                self._stop.ask("stopped", directive.reason)
+            self._stop.follow(directive)
             return True
         return False
 

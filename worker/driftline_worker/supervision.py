@@ -62,6 +62,7 @@ class Supervision:
         self._scratch = scratch
         self._limits = limits
         self._stop = stop
+        stop.tell_child(scratch.enough_file)
         self._judge = Judge(expected)
         self._lines = RawLines(total_bytes=expected.total_bytes)
         self._begun = self._heard = self._checked = self._looked = time.monotonic()

@@ -63,10 +63,15 @@ class LineBatch(Contract):
 
 
 class Directive(Contract):
-    """The service's answer to every report."""
+    """The service's answer to every report.
+
+    `stop` without `after`: nobody waits for this attempt any more. `stop` with it: the first so many questions of the fixed
+    order are enough; the child ends with those, and the attempt goes on to its finish. It is said again at every report.
+    """
 
     action: Literal["continue", "stop"]
     reason: str = ""
+    after: int | None = Field(None, ge=1)
 
 
 class Finish(Contract):
