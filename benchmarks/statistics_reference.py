@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from driftline.judge.cells import ALPHA
+from driftline.judge.cell import ALPHA
 from driftline.statistics.equivalence import INTERVAL_LEVEL, within_margin
 from driftline.statistics.mcnemar import exact_p
 from driftline.statistics.paired_interval import paired_interval

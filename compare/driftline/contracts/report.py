@@ -5,7 +5,7 @@ judgement (driftline.judge), so they can never disagree.
 """
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field
@@ -25,12 +25,15 @@ from driftline.contracts.words import (
     Verdict,
 )  # fmt: skip
 
+MetricName = Annotated[Metric | str, Field(union_mode="left_to_right")]
+"""The service's own metrics, or any that lm-eval reports."""
+
 
 class Comparison(Contract):
     """One cell: two evaluations, question by question, under one metric and filter. Scores are fractions or nats a token."""
 
     task: str
-    metric: Metric
+    metric: MetricName
     filter: str = Field(description="strict-match, flexible-extract; 'teacher-forced' for logprob")
     n: int = Field(ge=0)
     base: float | None

@@ -13,7 +13,8 @@ from driftline.contracts.words import Arm, FailureKind, Metric, Verdict
 from driftline.evidence import ArmFailure, EvaluationEvidence, LaneEvidence
 from driftline.judge.answers import FILTERS, Answers
 from driftline.judge.blame import is_heads_fault
-from driftline.judge.cells import Cell, cells
+from driftline.judge.cell import Cell
+from driftline.judge.cells import cells
 from driftline.judge.changed import changed_questions
 from driftline.judge.comparability import key_differences, unpaired
 from driftline.judge.divergence import divergence

@@ -6,7 +6,8 @@ from driftline.contracts.report import Comparison, LaneView, RunView
 from driftline.contracts.words import VERDICTS_WORST_FIRST, Engine, Metric, Mode, Verdict
 from driftline.evidence import RunEvidence
 from driftline.judge.builds import build_views
-from driftline.judge.cells import ALPHA, CELLS_A_LANE, comparison, questions_to_settle, unmeasured_logprob
+from driftline.judge.cell import ALPHA, comparison, questions_to_settle
+from driftline.judge.cells import CELLS_A_LANE, unmeasured_logprob
 from driftline.judge.confirmation import confirmation
 from driftline.judge.format_drift import format_sentences
 from driftline.judge.headline import headline
@@ -103,5 +104,5 @@ def _sentences(done: Comparison, settle: int | None) -> list[str]:
     return []
 
 
-def _moved(metric: Metric, difference: float) -> str:
+def _moved(metric: Metric | str, difference: float) -> str:
     return f"{difference:+.4f} nats a token" if metric is Metric.LOGPROB else f"{100 * difference:+.1f} points"

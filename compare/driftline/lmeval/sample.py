@@ -75,8 +75,9 @@ def _text(line: dict[str, Any], name: str, where: str) -> str:
 
 
 def _prompt(argument: Any) -> str:
-    """A chat task's prompt may be a list of turns."""
-    return argument if isinstance(argument, str) else str(argument)
+    """The prompt; of chat APIs it is one JSON text in a list."""
+    inner = argument[0] if isinstance(argument, list) and len(argument) == 1 else argument
+    return inner if isinstance(inner, str) else str(inner)
 
 
 def _value(found: Any) -> float | None:

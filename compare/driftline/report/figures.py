@@ -8,7 +8,7 @@ NATS_DECIMALS = 5
 SCORE_DECIMALS = 4
 
 
-def score(value: float | None, metric: Metric = Metric.EXACT_MATCH) -> str:
+def score(value: float | None, metric: Metric | str = Metric.EXACT_MATCH) -> str:
     """A score: a fraction in four places, or nats a token in five."""
     if value is None:
         return UNKNOWN
@@ -22,7 +22,7 @@ def difference(cell: Comparison) -> str:
     return signed(cell.head - cell.base, cell.metric)
 
 
-def signed(value: float | None, metric: Metric) -> str:
+def signed(value: float | None, metric: Metric | str) -> str:
     """A signed difference in the metric's own unit; a value that rounds to nothing is written without a sign."""
     if value is None:
         return UNKNOWN
@@ -54,5 +54,5 @@ def error(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:.2g}"
 
 
-def unit(metric: Metric) -> str:
+def unit(metric: Metric | str) -> str:
     return "nats/token" if metric is Metric.LOGPROB else "points"
