@@ -6,7 +6,6 @@ and writes out/report.md and out/report.json. On a terminal the pages stay up un
 
 import argparse
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -41,7 +40,6 @@ def embedded_stack(data_dir: Path, log: Path) -> Iterator[servers.Server]:
             return
     with log.open("w", encoding="utf-8") as output:
         command = [sys.executable, "-P", "-m", "driftline_service.embedded", "--data-dir", str(data_dir), "--port", "0"]
-        command += ["--concurrency", str(min(2, os.cpu_count() or 1))]
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT)
     try:
         yield _wait_for_server(data_dir, process, log)

@@ -17,7 +17,9 @@ def serve(
         Path | None, typer.Option(help="Python with torch and lm-eval; default .venv-eval's.")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="The lanes; default the project's driftline.toml.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=64, help="Jobs the worker does at once.")] = 1,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Jobs the worker does at once; default 2, or 1 on one core.")
+    ] = None,
     worker: Annotated[bool, typer.Option("--worker/--no-worker", help="Start a worker here.")] = True,
 ) -> None:
     """Start PostgreSQL, service and worker on this machine, until Ctrl-C.
@@ -42,6 +44,6 @@ def serve(
     ]
     arguments += ["--eval-python", str(eval_python)] if eval_python else []
     arguments += ["--config", str(config)] if config else []
-    arguments += ["--concurrency", str(concurrency)]
+    arguments += ["--concurrency", str(concurrency)] if concurrency else []
     arguments += [] if worker else ["--no-worker"]
     os.execv(arguments[0], arguments)  # noqa: S606 - an argument list, no shell; signals then reach the supervisor itself

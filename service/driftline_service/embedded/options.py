@@ -1,6 +1,7 @@
 """What the command line of the embedded stack asks for. Parsing only."""
 
 import argparse
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,11 @@ PROJECT_ROOT = Path(driftline_service.__file__).resolve().parents[2]
 """The checkout this package runs from: it holds driftline.toml, the canary's files and both environments."""
 
 DEFAULT_PORT = 8642
+
+
+AT_ONCE = min(2, os.cpu_count() or 1)
+"""Two children with half of the cores each get through more than one after the other with all: a canary's operations are
+too small to share, and threads that wait for each other spin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,9 @@ def parse(arguments: list[str]) -> Options:
         help="Python that has torch and lm-eval",
     )
     parser.add_argument("--no-worker", action="store_true", help="start no worker: runs wait until one comes")
-    parser.add_argument("--concurrency", type=int, default=1, help="jobs the worker does at once; default 1")
+    parser.add_argument(
+        "--concurrency", type=int, default=AT_ONCE, help=f"jobs the worker does at once; default {AT_ONCE}"
+    )
     found = parser.parse_args(arguments)
     return Options(
         data_dir=found.data_dir.resolve(), port=found.port, config=found.config.resolve(),
