@@ -35,8 +35,17 @@ def submit(
 ) -> int:
     """Ask whether a commit moved the accuracy.
 
-    Prints the run's page. Exit codes with --watch: 0 no drift seen, 2 regressed or kernel check failed,
-    3 not comparable or not finished, 1 bad input.
+    Prints the run's page. Exit codes with --watch:
+
+      0  no drift seen: equivalent, improved, or underpowered
+
+      2  red: regressed, kernel check failed, or head broken
+
+      3  nothing judged: not comparable, or the run failed, was cancelled or superseded
+
+      1  bad input, or the server stayed away
+
+      130  Ctrl-C; the run goes on
 
     Examples:
 

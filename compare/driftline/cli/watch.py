@@ -39,16 +39,21 @@ def watch_run(server: Server, run_id: str) -> int:
     """
     with display() as shown:
         state = _follow(server, run_id, shown)
+    view = RunView.model_validate(server.get(f"/api/v1/runs/{run_id}"))
     if state is not RunState.DONE:
-        raise CommandError(
-            f"run {run_id} is {state}; `driftline runs` and its page say why", exit_code=EXIT_NOT_COMPARABLE
-        )
+        raise not_judged(view)
     typer.echo(server.get_text(f"/api/v1/runs/{run_id}/report", format="markdown"))
-    return exit_code(RunView.model_validate(server.get(f"/api/v1/runs/{run_id}")))
+    return exit_code(view)
+
+
+def not_judged(view: RunView) -> CommandError:
+    """What to say of a run that ended without a judgement: the last event tells why."""
+    why = f": {view.events[-1].message}" if view.events else ""
+    return CommandError(f"run {view.run_id} is {view.state}{why}", exit_code=EXIT_NOT_COMPARABLE)
 
 
 def exit_code(view: RunView) -> int:
-    """0 no drift seen, 2 regressed or kernel check failed, 3 not comparable or nothing to compare."""
+    """0 no drift seen, 2 regressed, broken or kernel check failed, 3 not comparable or nothing to compare."""
     check = view.kernel_check.result
     if view.headline.color == "red" or view.verdict is Verdict.REGRESSED or check is KernelCheckResult.FAILED:
         return EXIT_REGRESSED

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
-from driftline.cli.watch import exit_code
-from driftline.contracts.report import Headline, KernelCheckView, RunView
+from driftline.cli.watch import exit_code, not_judged
+from driftline.contracts.report import EventView, Headline, KernelCheckView, RunView
 from driftline.contracts.words import KernelCheckResult, RunState, Verdict
 
 PASSED = KernelCheckView(result=KernelCheckResult.PASSED, reason="", device="cpu", failed_cases=[], cases=[])
@@ -38,3 +38,13 @@ def _view(color: str, verdict: Verdict | None, check: KernelCheckResult) -> RunV
 )
 def test_exit_code(color: str, verdict: Verdict | None, check: KernelCheckResult, code: int) -> None:
     assert exit_code(_view(color, verdict, check)) == code
+
+
+@pytest.mark.parametrize("state", [RunState.FAILED, RunState.CANCELLED, RunState.SUPERSEDED])
+def test_a_run_without_a_judgement_says_why(state: RunState) -> None:
+    told = EventView(at=datetime.now(UTC), kind="run_failed", message="unknown_commit: the branch was deleted")
+    view = _view("neutral", None, KernelCheckResult.NOT_JUDGED).model_copy(update={"state": state, "events": [told]})
+    error = not_judged(view)
+    assert (error.exit_code, str(error)) == (
+        3, f"run {view.run_id} is {state}: unknown_commit: the branch was deleted"
+    )  # fmt: skip
