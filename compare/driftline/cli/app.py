@@ -10,6 +10,7 @@ from driftline.cli import (
     build_kernels,
     cancel,
     check_kernels,
+    command,
     data,
     doctor,
     history,
@@ -47,6 +48,7 @@ app.command("runs")(runs.runs)
 app.command("report")(report.report)
 app.command("cancel")(cancel.cancel)
 app.command("lanes")(lanes.lanes)
+app.command("command")(command.command)
 app.command("history")(history.history)
 app.command("import")(import_.import_)
 app.command("imports")(imports.imports)
