@@ -34,7 +34,10 @@ class Scan:
 
 @dataclass(frozen=True, eq=False)
 class Convolution:
-    """x (T,channels), weight (channels,width), initial states (sequences,channels,width-1), oldest first."""
+    """x (T,channels), weight (channels,width), initial states (sequences,channels,width-1), oldest first.
+
+    keep_past: others read the initial states as well, so that the new ones must go elsewhere.
+    """
 
     lens: tuple[int, ...]
     x: Tensor
@@ -42,6 +45,7 @@ class Convolution:
     bias: Tensor | None = None
     initial_states: Tensor | None = None
     activation: str | None = None
+    keep_past: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,3 +13,4 @@ class Trait(StrEnum):
     STATE_DTYPE = "state_dtype"
     STEP_LIMIT = "step_limit"
     CHANNEL_MAJOR = "channel_major"
+    KEPT_PAST = "kept_past"

@@ -19,6 +19,9 @@ LENS = (1, 21, 2, 3)
 WIDTHS = (2, 3, 4)
 
 
+SHORT = (1, 2, 3, 5)
+"""Shorter than the width, as long, and longer."""
+
 UNUSUAL_WIDTHS = (1, 5, 6)
 WIDE = frozenset({Trait.WIDE_CONVOLUTION})
 
@@ -58,6 +61,7 @@ def cases() -> Iterator[Case]:
         traits=frozenset({Trait.CHANNEL_MAJOR}),
     )
     yield Case("convolution/past_unchanged", config(4, LENS), past_unchanged)
+    yield Case("convolution/kept_past", config(4, SHORT), kept_past, traits=frozenset({Trait.KEPT_PAST}))
 
 
 def config(width: int, lens: Sequence[int]) -> str:
@@ -178,8 +182,15 @@ def channel_major_input(subject: Subject) -> Sequence[Deviation]:
     return compared(subject, replace(problem, x=problem.x.t().contiguous().t()))
 
 
-def past_unchanged(subject: Subject) -> Sequence[Deviation]:
-    problem = subject.draw.convolution(LENS, channels=CHANNELS, width=4, initial_states=True)
+def kept_past(subject: Subject) -> Sequence[Deviation]:
+    """A prefix that other requests share is read where it lies; a chunk of one or two tokens too must leave it so
+    (vLLM 56196)."""
+    return past_unchanged(subject, SHORT, keep_past=True)
+
+
+def past_unchanged(subject: Subject, lens: tuple[int, ...] = LENS, *, keep_past: bool = False) -> Sequence[Deviation]:
+    problem = subject.draw.convolution(lens, channels=CHANNELS, width=4, initial_states=True)
+    problem = replace(problem, keep_past=keep_past)
     past = problem.initial_states
     if past is None:
         raise ValueError("this case needs initial states")

@@ -13,9 +13,7 @@ from mamba2_conformance.adapters.absent_gpu import device_contexts_ignored
 from mamba2_conformance.adapters.interpreter import bfloat16_products
 from mamba2_conformance.adapters.protocol import LoadError, ScanResult
 from mamba2_conformance.adapters.tuner import Tuners, tuners_in
-from mamba2_conformance.adapters.vllm import era, scan_call, stand_in
-from mamba2_conformance.adapters.vllm.chunk_grid import cu_seqlens, index
-from mamba2_conformance.adapters.vllm.conv_programs import conv_metadata
+from mamba2_conformance.adapters.vllm import conv_call, era, scan_call, stand_in
 from mamba2_conformance.adapters.vllm.operators import Operators
 from mamba2_conformance.problem import Convolution, ConvolutionStep, GatedNorm, Scan, StateStep
 from mamba2_conformance.trait import Trait
@@ -25,9 +23,10 @@ FOLDER = "ops"
 
 PADDING = -1
 
-OUTSIDE = frozenset({Trait.EMPTY_SEQUENCES, Trait.WIDE_CONVOLUTION, Trait.CHANNEL_MAJOR})
-"""The scheduler never issues an empty prefill, no model has a convolution wider than 4, and the mixer hands over x with
-channels next to each other in memory."""
+OUTSIDE = frozenset({Trait.EMPTY_SEQUENCES, Trait.WIDE_CONVOLUTION, Trait.CHANNEL_MAJOR, Trait.KEPT_PAST})
+"""The scheduler never issues an empty prefill, no model has a convolution wider than 4, the mixer hands over x with
+channels next to each other in memory, and a past is kept only for prefix caching in mode "all", where vLLM PR 56196
+is open."""
 
 NEVER = frozenset({Trait.CHUNK_SIZE_REFUSED, Trait.STEP_LIMIT})
 """There is no metadata function in these files that could refuse, and no limit of dt in the decode step."""
@@ -46,9 +45,12 @@ class VllmAdapter:
 
     @property
     def lacks(self) -> frozenset[Trait]:
-        scan = era.parameters_of(self.operators.scan)
-        missing = {Trait.STATE_DTYPE: "state_dtype", Trait.INTERMEDIATE_STATES: "return_intermediate_states"}
-        return NEVER | {trait for trait, parameter in missing.items() if parameter not in scan}
+        told = {
+            Trait.STATE_DTYPE: (self.operators.scan, "state_dtype"),
+            Trait.INTERMEDIATE_STATES: (self.operators.scan, "return_intermediate_states"),
+            Trait.KEPT_PAST: (self.operators.convolution, conv_call.LAST_BLOCK),
+        }
+        return NEVER | {trait for trait, (of, parameter) in told.items() if parameter not in era.parameters_of(of)}
 
     def metadata(self, lens: tuple[int, ...], chunk_size: int) -> object:
         return scan_call.indices(self.era, lens, chunk_size, torch.device("cpu"))
@@ -66,28 +68,11 @@ class VllmAdapter:
         return ScanResult(buffer, result[last], result, ends)
 
     def convolution(self, problem: Convolution, *, backend: str, out: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        rows, channels, width = len(problem.lens), *problem.weight.shape
-        past = problem.initial_states
-        pool = slot_pool(rows, channels, width - 1, past if past is not None else problem.x)
-        if past is not None:
-            pool[1:] = past
-        device = problem.x.device
-        result = self._run(
-            self.operators.convolution,
-            problem.x,
-            {
-                "x": problem.x.t(),
-                "weight": problem.weight,
-                "bias": problem.bias,
-                "conv_states": pool,
-                "query_start_loc": cu_seqlens(problem.lens, device),
-                "cache_indices": index(range(1, rows + 1), device),
-                "has_initial_state": torch.full((rows,), past is not None, device=device),
-                "activation": problem.activation,
-                "metadata": conv_metadata(problem.lens, device),
-            },
-        ).t()
-        return result if out is None else out.copy_(result), pool[1:]
+        arguments, slots = conv_call.arguments(problem)
+        result = self._run(self.operators.convolution, problem.x, arguments).t()
+        if problem.initial_states is not None and problem.keep_past:
+            problem.initial_states.copy_(slots.read)
+        return result if out is None else out.copy_(result), slots.written
 
     def convolution_step(self, problem: ConvolutionStep, *, backend: str) -> Tensor:
         function = self.operators.convolution_step
@@ -146,12 +131,6 @@ class VllmAdapter:
     def _run(self, function: Callable[..., Any], on: Tensor, arguments: Mapping[str, object]) -> Any:
         with device_contexts_ignored(on.device), bfloat16_products():
             return function(**arguments)
-
-
-def slot_pool(rows: int, channels: int, length: int, like: Tensor) -> Tensor:
-    """Slots 1 to rows for a batch, behind the null block 0, all NaN; channels are next to each other in memory."""
-    pool = torch.full((rows + 1, length, channels), float("nan"), dtype=like.dtype, device=like.device)
-    return pool.transpose(1, 2)
 
 
 def padding_of(function: Callable[..., object]) -> dict[str, int]:
