@@ -40,6 +40,7 @@ CHUNK_BYTES = 1 << 16
 MOST_OUTPUT_BYTES = 256 << 20
 """On stdout and stderr together. A verbose evaluation prints some megabytes; reading without end takes a core."""
 
+FILE_TOO_LARGE = ("File too large", "signal SIGXFSZ")
 TRANSIENT, PERMANENT = FailureKind.TRANSIENT, FailureKind.PERMANENT
 
 
@@ -160,15 +161,13 @@ class Supervision:
         if self._judge.greeted and now - self._heard > patience:
             yield self._told(TRANSIENT, "child_silent", f"no line for {patience:g} s; {self._judge.whereabouts}")
         usage = usage_below(self._child.pid)
-        if usage.memory_bytes > limits.memory_bytes:
-            used, allowed = usage.memory_bytes >> 20, limits.memory_bytes >> 20
-            yield self._told(
-                TRANSIENT, "out_of_memory", f"the child used {used} MB of memory, {allowed} MB are allowed"
-            )
         if usage.processes > limits.processes:
             yield self._told(
                 PERMANENT, "too_many_processes", f"the child started more than {limits.processes} processes"
             )
+        if usage.memory_bytes > limits.memory_bytes and (used := usage.exact_bytes()) > limits.memory_bytes:
+            message = f"the child used {used >> 20} MB of memory, {limits.memory_bytes >> 20} MB are allowed"
+            yield self._told(TRANSIENT, "out_of_memory", message)
         if now - self._looked > DISK_SECONDS:
             self._looked = now
             yield from self._disk_overrun()
@@ -204,7 +203,7 @@ class Supervision:
     def _end_of_talk(self) -> Ending:
         last = self._judge.last
         if isinstance(last, Failure):
-            return Failed(last.kind, childs_word(last.reason), clipped(last.message))
+            return Failed(last.kind, childs_word(last.reason), clipped(last.message + self._file_limit(last.message)))
         if not isinstance(last, Result):
             return self._death()
         if last.lines != self._judge.results:
@@ -225,7 +224,13 @@ class Supervision:
             )
         if how == "signal SIGKILL":
             told += "; perhaps the machine ran out of memory"
-        return self._told(TRANSIENT, "child_died", told)
+        return self._told(TRANSIENT, "child_died", told + self._file_limit(f"{how}\n{self._child.tail}"))
+
+    def _file_limit(self, said: str) -> str:
+        """The limit behind an error that does not name it."""
+        if not any(sign in said for sign in FILE_TOO_LARGE):
+            return ""
+        return f"; a file that a child writes may have {self._limits.file_bytes >> 20} MB"
 
     def _told(self, kind: FailureKind, reason: Reason, message: str) -> Failed:
         """A failure with what the child printed last."""

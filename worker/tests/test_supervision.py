@@ -192,6 +192,23 @@ def test_memory_of_its_children_counts(run_code: RunCode) -> None:
     assert failure(told) == (TRANSIENT, "out_of_memory")
 
 
+def test_memory_that_forked_processes_share_counts_once(run_code: RunCode) -> None:
+    """Limit 256 MB: 100 MB in one process, shared with four more."""
+    told = run_code("""
+        hello(); x = bytearray(b'x') * (100 << 20)
+        for _ in range(4):
+            if os.fork() == 0: time.sleep(60)
+        time.sleep(1.2); send('result', lines=0)
+    """)
+    assert isinstance(told.ending, Succeeded), told.ending
+
+
+def test_a_file_that_grows_too_large_is_told_with_the_limit(run_code: RunCode) -> None:
+    told = run_code("hello(); open('big', 'wb').write(b'x' * (17 << 20))")
+    assert failure(told) == (TRANSIENT, "child_died")
+    assert "a file that a child writes may have 16 MB" in told.ending.message
+
+
 def test_a_child_that_fills_the_disk_with_many_files(run_code: RunCode) -> None:
     told = run_code(
         "hello()\nfor i in range(6): open(str(i), 'wb').write(b'x' * (8 << 20))\ntime.sleep(60)",

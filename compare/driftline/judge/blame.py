@@ -23,3 +23,8 @@ def is_heads_fault(head: ArmFailure) -> bool:
     if head.reason in NOT_THE_COMMITS:
         return False
     return head.kind is FailureKind.PERMANENT or (head.same_worker_as_base and head.attempts > 1)
+
+
+def in_words(failure: ArmFailure) -> str:
+    """The failure in one line. What follows in its message, a traceback or what a child printed, is on the job."""
+    return f"{failure.message.partition(chr(10))[0]} ({failure.reason})"

@@ -8,7 +8,7 @@ from driftline.contracts.channel import Case
 from driftline.contracts.report import CaseView, KernelCheckView
 from driftline.contracts.words import Arm, CaseKind, FailureKind, KernelCheckResult
 from driftline.evidence import ArmFailure, CheckEvidence, RunEvidence
-from driftline.judge.blame import is_heads_fault
+from driftline.judge.blame import in_words, is_heads_fault
 
 WORSE_RATIO: Final = 10.0
 """Head's error over base's, inside the tolerance, from which on it is named: reordered sums give 2 to 4."""
@@ -34,9 +34,9 @@ def judge_kernels(evidence: RunEvidence) -> KernelJudgement:
     if isinstance(head, CheckEvidence):
         return _judge(base, head)
     if isinstance(head, ArmFailure) and isinstance(base, CheckEvidence) and _lost_by_head(head):
-        reason = f"head's kernels could not be checked, base's could: {head.message} ({head.reason})"
+        reason = f"head's kernels could not be checked, base's could: {in_words(head)}"
         return KernelJudgement(_view(KernelCheckResult.FAILED, reason, base, None), new_failures=True)
-    missing = f"{head.message} ({head.reason})" if isinstance(head, ArmFailure) else "head is not checked yet"
+    missing = in_words(head) if isinstance(head, ArmFailure) else "head is not checked yet"
     return KernelJudgement(_view(KernelCheckResult.NOT_JUDGED, missing, base, None), new_failures=False)
 
 
@@ -79,7 +79,7 @@ def _cases_fail(count: int) -> str:
 
 
 def _why_missing(base: ArmFailure | None) -> str:
-    return "base is not checked yet" if base is None else f"base could not be checked: {base.message} ({base.reason})"
+    return "base is not checked yet" if base is None else f"base could not be checked: {in_words(base)}"
 
 
 def _view(result: KernelCheckResult, reason: str, base: CheckArm, head: CheckEvidence | None) -> KernelCheckView:

@@ -12,14 +12,16 @@ from driftline.contracts.report import ArmHealth, ArmScore, Divergence, FormatDr
 from driftline.contracts.words import Arm, FailureKind, Metric, Verdict
 from driftline.evidence import ArmFailure, EvaluationEvidence, LaneEvidence
 from driftline.judge.answers import FILTERS, Answers
-from driftline.judge.blame import is_heads_fault
+from driftline.judge.blame import in_words, is_heads_fault
 from driftline.judge.cell import Cell
-from driftline.judge.cells import cells
+from driftline.judge.cells import cells, logprob_cell
 from driftline.judge.changed import changed_questions
 from driftline.judge.comparability import key_differences, unpaired
 from driftline.judge.divergence import divergence
+from driftline.judge.early_stop import early_cells
 from driftline.judge.format_drift import format_drift
 from driftline.judge.health import health, over_budget
+from driftline.judge.stopping import Plan
 
 MOST_FIELDS: Final = 5
 """Differing fields named in the sentence; the page lists all."""
@@ -46,8 +48,8 @@ class Weighed:
     """whether the lane's cells are among the planned ones of the run"""
 
 
-def weigh(lane: LaneEvidence, margin: float) -> Weighed:
-    """What one lane's evidence says by itself."""
+def weigh(lane: LaneEvidence, margin: float, early_lanes: int = 0) -> Weighed:
+    """What one lane's evidence says by itself; `early_lanes` of the run may stop early."""
     if lane.identical:
         return Weighed(lane, (f"nothing was run: {lane.identical}",), Verdict.EQUIVALENT, tested=False)
     if lane.unreachable:
@@ -58,7 +60,7 @@ def weigh(lane: LaneEvidence, margin: float) -> Weighed:
         return _failed(lane, seen)
     if lane.base is None or lane.head is None:
         return Weighed(lane, pending=True, health=seen, scores=_scores(lane))
-    return _compared(lane, (lane.base, lane.head), seen, margin)
+    return _compared(lane, (lane.base, lane.head), seen, Plan(lane.lane.questions, margin, max(early_lanes, 1)))
 
 
 def _failed(lane: LaneEvidence, seen: tuple[ArmHealth, ...]) -> Weighed:
@@ -73,10 +75,10 @@ def _failed(lane: LaneEvidence, seen: tuple[ArmHealth, ...]) -> Weighed:
         reason = f"lost mode {lane.lane.mode}: {head.message}"
         return Weighed(lane, (reason,), Verdict.REGRESSED, health=seen, scores=scores)
     if isinstance(head, ArmFailure) and isinstance(base, EvaluationEvidence) and is_heads_fault(head):
-        reason = f"head could not be evaluated while base could: {head.message} ({head.reason})"
+        reason = f"head could not be evaluated while base could: {in_words(head)}"
         return Weighed(lane, (reason,), Verdict.NOT_COMPARABLE, broken=True, health=seen, scores=scores)
     reasons = tuple(
-        f"{arm} could not be evaluated: {one.message} ({one.reason})"
+        f"{arm} could not be evaluated: {in_words(one)}"
         for arm, one in ((Arm.BASE, base), (Arm.HEAD, head))
         if isinstance(one, ArmFailure)
     )
@@ -88,7 +90,7 @@ def _is_unsupported(arm: object) -> bool:
 
 
 def _compared(
-    lane: LaneEvidence, arms: tuple[EvaluationEvidence, EvaluationEvidence], seen: tuple[ArmHealth, ...], margin: float
+    lane: LaneEvidence, arms: tuple[EvaluationEvidence, EvaluationEvidence], seen: tuple[ArmHealth, ...], plan: Plan
 ) -> Weighed:
     base, head = Answers(arms[0]), Answers(arms[1])
     differences = tuple(key_differences(*arms))
@@ -102,15 +104,28 @@ def _compared(
             "this lane differs from itself: evaluations of one commit disagree, so no change is blamed for a difference"
         )
         return Weighed(lane, (reason,), Verdict.NOT_COMPARABLE, **facts)  # type: ignore[arg-type]
+    told, found = _cells(lane, (base, head), plan)
     return Weighed(
         lane,
-        (*_vouched(arms[0]), *_caused(differences)),
-        cells=tuple(cells(lane.lane.task.name, base, head, margin)),
+        (*told, *_vouched(arms[0]), *_caused(differences)),
+        cells=found,
         divergence=divergence(base, head, lane.noise),
         format_drift=format_drift(base, head),
         changed=len(changed_questions(base, head)),
         **facts,  # type: ignore[arg-type]
     )
+
+
+def _cells(
+    lane: LaneEvidence, arms: tuple[Answers, Answers], plan: Plan
+) -> tuple[tuple[str, ...], tuple[Cell, ...]]:
+    """The lane's cells, and of one that may stop early in words where it ended. Log-probabilities are of all questions."""
+    task, (base, head) = lane.lane.task.name, arms
+    if not lane.lane.early_stopping:
+        return (), tuple(cells(task, base, head, plan.margin))
+    found, told = early_cells(task, arms, plan)
+    forced = sorted(base.forced.keys() | head.forced.keys())
+    return (told,), (*found, *logprob_cell(task, base, head, forced))
 
 
 def refused(arms: tuple[EvaluationEvidence, EvaluationEvidence], seen: Sequence[ArmHealth]) -> Iterator[str]:

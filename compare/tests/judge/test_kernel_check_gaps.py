@@ -33,7 +33,7 @@ def test_a_failure_on_head_without_a_check_of_base_is_told_and_not_red(build, ba
 )
 def test_a_check_that_keeps_hanging_where_bases_ended_is_heads_fault(build, attempts, same_worker, result, color):
     head = ArmFailure(
-        FailureKind.TRANSIENT, "child_silent", "no line for 60 s", attempts=attempts, same_worker_as_base=same_worker
+        FailureKind.TRANSIENT, "child_silent", "no line for 60 s\nand what it printed", attempts=attempts, same_worker_as_base=same_worker
     )
     view = judged(build, build.checked(build.case()), head)
     assert (view.kernel_check.result, view.headline.color) == (result, color)
