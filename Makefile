@@ -19,7 +19,7 @@ doctor: envs ## say what this machine can and cannot run, and what to install
 	$(CONTROL)/driftline doctor
 
 ##@ Develop
-.PHONY: test test-gpu test-history check format lock
+.PHONY: test test-gpu test-history test-vllm check format lock
 test: envs services ## every test that needs no GPU, against real PostgreSQL and Redis
 	$(CONTROL)/python -P tests/run.py
 

@@ -27,7 +27,7 @@ class Suite:
     python: Path
     folders: tuple[str, ...]
     workers: int = 2
-    marks: str = "not gpu and not vllm"
+    marks: str = "not gpu and not history and not vllm"
 
 
 SUITES = (
@@ -46,17 +46,7 @@ ON_REQUEST = (Suite("vllm", CONTROL, ("tests/vllm",), workers=0, marks="vllm"),)
 
 def run_suite(suite: Suite, environment: dict[str, str]) -> int:
     """pytest's exit code for one suite."""
-    command = [
-        str(suite.python),
-        "-P",
-        "-m",
-        "pytest",
-        "-q",
-        "--durations=5",
-        "-m",
-        "not gpu and not history",
-        *suite.folders,
-    ]
+    command = [str(suite.python), "-P", "-m", "pytest", "-q", "--durations=5", "-m", suite.marks, *suite.folders]
     if suite.workers:
         command += ["-n", str(suite.workers), "--dist", "loadfile"]
     if suite.name == "worker":
