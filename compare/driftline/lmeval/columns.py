@@ -15,6 +15,7 @@ from typing import Any
 from driftline.lmeval.output import TaskOutput
 from driftline.lmeval.rendered_prompt import PromptTemplate
 from driftline.lmeval.sample import Sample
+from driftline.scoring import INVALID
 
 
 @dataclass(slots=True)
@@ -29,6 +30,8 @@ class FilterColumns:
     targets: "array[int]" = field(default_factory=lambda: array("Q"))
     texts: "array[int]" = field(default_factory=lambda: array("Q"))
     """digest of all responses"""
+    invalid: "array[int]" = field(default_factory=lambda: array("b"))
+    """1 where the filter found no answer in the response"""
     values: "dict[str, array[float]]" = field(default_factory=dict)
     """metric -> score of each line; NaN where the line has none or it is not finite"""
 
@@ -86,6 +89,7 @@ def _append(found: TaskColumns, sample: Sample) -> None:
     columns.prompts.append(_bits(sample.prompt_hash))
     columns.targets.append(_bits(sample.target_hash))
     columns.texts.append(_text_digest(sample.responses))
+    columns.invalid.append(sample.extracted == INVALID)
     for metric, value in sample.values.items():
         if value is None:
             found.unscored.add(metric)

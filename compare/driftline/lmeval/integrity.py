@@ -137,6 +137,10 @@ def _true(results: TaskResults, columns: TaskColumns) -> Iterator[_Found]:
     for setting, (said, asked) in columns.stale_arguments.items():
         message = f"the task says {setting} = {said!r}, the engine was asked {asked!r}: a stale request cache"
         yield "stale_arguments", True, f"{message}; evaluate again without --cache_requests", {}
+    for metric, name in results.values:
+        if name in columns.filters and metric not in columns.filters[name].values and metric not in columns.unscored:
+            message = f"the results report {metric} under {name!r}, no sample has it"
+            yield "not_sampled", True, message, {"metric": metric, "filter": name}
     for name, each in columns.filters.items():
         for metric, values in each.values.items():
             yield from _recomputed(results, (metric, name), np.asarray(values))
