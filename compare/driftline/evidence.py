@@ -33,6 +33,15 @@ class SampleEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class ForcedEvidence:
+    """A question's log-probabilities where its answer was not asked: the evaluation was stopped before it."""
+
+    doc_id: int
+    logprobs: bytes
+    """as SampleEvidence.logprobs"""
+
+
+@dataclass(frozen=True, slots=True)
 class Vouched:
     """An evaluation that was not measured here: a person reported it, and an admin vouches for what it leaves unsaid."""
 
@@ -52,6 +61,8 @@ class EvaluationEvidence:
     recorded: dict[str, str]
     attempts: int = 1
     reused_from: UUID | None = None
+    forced_only: tuple[ForcedEvidence, ...] = ()
+    """questions beyond those asked; `expected_doc_ids` are those asked"""
     vouched: Vouched | None = None
     """set for an import that stands for a base arm: of its key only what it states is compared"""
 

@@ -71,3 +71,7 @@ class Lane(Contract):
     environment: dict[str, str] = Field(default_factory=dict, description="Environment variables, of VARIABLES only")
     runs_in: EngineEnvironment | None = Field(None, description="None: the worker's own evaluation environment")
     gpu_type: str | None = Field(None, description="None is a CPU")
+    early_stopping: bool = Field(
+        default=False,
+        description="May it stop before all questions are asked? Engine hf only; no part of what is measured",
+    )

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.evidence import EvaluationEvidence, SampleEvidence
+from driftline.evidence import EvaluationEvidence, ForcedEvidence, SampleEvidence
 from driftline.scoring import FILTERS, Scored, score
 
 FLOAT = np.dtype("<f4")
@@ -30,6 +30,11 @@ class Answers:
         return found
 
     @cached_property
+    def forced(self) -> dict[int, SampleEvidence | ForcedEvidence]:
+        """What holds each question's log-probabilities: its sample, or the pass alone where no answer was asked."""
+        return {each.doc_id: each for each in self.evidence.forced_only} | self.by_doc
+
+    @cached_property
     def scored(self) -> dict[int, dict[str, Scored]]:
         return {doc_id: score(sample.response, sample.target) for doc_id, sample in self.by_doc.items()}
 
@@ -43,19 +48,19 @@ class Answers:
         return len(self.right(filter_name)) / len(self.scored) if self.scored else None
 
 
-def logprobs(sample: SampleEvidence) -> NDArray[np.float64] | None:
+def logprobs(sample: SampleEvidence | ForcedEvidence | None) -> NDArray[np.float64] | None:
     """A sample's teacher-forced log-probabilities in nats (shape (tokens,), all finite); None if it has none.
 
     What is not finite counts as the floor.
     """
-    if not sample.logprobs or len(sample.logprobs) % FLOAT.itemsize:
+    if sample is None or not sample.logprobs or len(sample.logprobs) % FLOAT.itemsize:
         return None
     values = np.frombuffer(sample.logprobs, FLOAT).astype(np.float64)
     return np.where(np.isfinite(values), values, FLOOR_NATS)
 
 
 def paired_logprobs(
-    base: SampleEvidence, head: SampleEvidence
+    base: SampleEvidence | ForcedEvidence | None, head: SampleEvidence | ForcedEvidence | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Both arms' log-probabilities of one question, token by token; None unless both have equally many and at least one."""
     one, other = logprobs(base), logprobs(head)

@@ -32,6 +32,17 @@ class CellName(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Early:
+    """What a cell of a lane that was stopped says, by evidence that may be looked at any time."""
+
+    p_value: float
+    """1 / the cell's e-value"""
+    p_adjusted: float
+    """of the lane, times the lanes that might stop; it counts at 0.01"""
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """A cell before the other cells of its family are known: everything but the adjusted p-value and what follows."""
 
@@ -53,6 +64,8 @@ class Cell:
     """how far one question's difference can go at most, where the metric is not 0/1 and that is known"""
     higher_is_better: bool | None = True
     """None where that is not known: then a move in any direction counts as regressed"""
+    early: Early | None = None
+    """set where the lane was stopped: then `p_value` only keeps the cell's place in its family"""
 
 
 def binary_cell(name: CellName, base: NDArray[np.bool_], head: NDArray[np.bool_], margin: float) -> Cell:
@@ -105,28 +118,38 @@ def unmeasured(name: CellName) -> Comparison:
     )  # fmt: skip
 
 
-def comparison(cell: Cell, p_adjusted: float, planned: int) -> Comparison:
-    """The finished cell: its verdict by rule 4."""
+def comparison(cell: Cell, p_adjusted: float, planned: int, alpha: float = ALPHA) -> Comparison:
+    """The finished cell: its verdict by rule 4 at the family's `alpha`, or the one with which its lane was stopped."""
+    if cell.early is not None:
+        return _stopped(cell, cell.early)
     return Comparison(
         task=cell.task, metric=cell.metric, filter=cell.filter, n=cell.n, base=cell.base, head=cell.head, lost=cell.lost,
         gained=cell.gained, p_value=cell.p_value, p_adjusted=p_adjusted, interval=cell.interval,
-        smallest_visible_drop=_smallest_visible_drop(cell, planned), verdict=_verdict(cell, p_adjusted),
+        smallest_visible_drop=_smallest_visible_drop(cell, alpha / planned), verdict=_verdict(cell, p_adjusted, alpha),
     )  # fmt: skip
 
 
-def _smallest_visible_drop(cell: Cell, planned: int) -> float | None:
+def _stopped(cell: Cell, early: Early) -> Comparison:
+    return Comparison(
+        task=cell.task, metric=cell.metric, filter=cell.filter, n=cell.n, base=cell.base, head=cell.head, lost=cell.lost,
+        gained=cell.gained, p_value=early.p_value, p_adjusted=early.p_adjusted, interval=cell.interval,
+        smallest_visible_drop=None, verdict=early.verdict,
+    )  # fmt: skip
+
+
+def _smallest_visible_drop(cell: Cell, alpha: float) -> float | None:
     if cell.lost is None or cell.gained is None:
         if cell.span is not None and cell.deviation == 0:
-            drop = smallest_visible_drop(0, 0, cell.n, alpha=ALPHA / planned)
+            drop = smallest_visible_drop(0, 0, cell.n, alpha=alpha)
             return None if drop is None else cell.span * drop
-        return smallest_visible_mean(Spread(n=cell.n, deviation=cell.deviation), alpha=ALPHA / planned)
-    return smallest_visible_drop(cell.lost, cell.gained, cell.n, alpha=ALPHA / planned)
+        return smallest_visible_mean(Spread(n=cell.n, deviation=cell.deviation), alpha=alpha)
+    return smallest_visible_drop(cell.lost, cell.gained, cell.n, alpha=alpha)
 
 
-def _verdict(cell: Cell, p_adjusted: float) -> Verdict:
+def _verdict(cell: Cell, p_adjusted: float, alpha: float) -> Verdict:
     if cell.margin is not None and within_margin(cell.interval, cell.margin):
         return Verdict.EQUIVALENT
-    if p_adjusted > ALPHA:
+    if p_adjusted > alpha:
         return Verdict.UNDERPOWERED
     better = cell.higher_is_better is not None and (cell.head > cell.base) == cell.higher_is_better
     return Verdict.IMPROVED if better else Verdict.REGRESSED

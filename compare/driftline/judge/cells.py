@@ -21,9 +21,14 @@ CELLS_A_LANE: Final = len(FILTERS) + 1
 def cells(task: str, base: Answers, head: Answers, margin: float) -> list[Cell]:
     """The lane's cells over the questions that both arms answered."""
     shared = sorted(base.by_doc.keys() & head.by_doc.keys())
-    found = [_exact_match(task, name, (base, head), shared, margin) for name in FILTERS]
+    found = [exact_match(task, name, (base, head), shared, margin) for name in FILTERS]
+    return [*found, *logprob_cell(task, base, head, shared)]
+
+
+def logprob_cell(task: str, base: Answers, head: Answers, shared: list[int]) -> list[Cell]:
+    """The third cell over these questions; none if too few of them have log-probabilities in both arms."""
     moved = mean_logprobs(base, head, shared)
-    return found if moved is None else [*found, _logprob(task, *moved)]
+    return [] if moved is None else [_logprob(task, *moved)]
 
 
 def unmeasured_logprob(task: str) -> Comparison:
@@ -31,7 +36,8 @@ def unmeasured_logprob(task: str) -> Comparison:
     return unmeasured(CellName(task, Metric.LOGPROB, TEACHER_FORCED))
 
 
-def _exact_match(task: str, name: str, arms: tuple[Answers, Answers], shared: list[int], margin: float) -> Cell:
+def exact_match(task: str, name: str, arms: tuple[Answers, Answers], shared: list[int], margin: float) -> Cell:
+    """One filter's cell over these questions, all of which both arms answered."""
     base, head = (
         np.array([doc_id in right for doc_id in shared], dtype=bool) for right in (a.right(name) for a in arms)
     )
@@ -51,7 +57,7 @@ def mean_logprobs(
     """
     pairs = []
     for doc_id in shared:
-        tokens = paired_logprobs(base.by_doc[doc_id], head.by_doc[doc_id])
+        tokens = paired_logprobs(base.forced.get(doc_id), head.forced.get(doc_id))
         if tokens is not None:
             pairs.append((float(tokens[0].mean()), float(tokens[1].mean())))
     if len(shared) - len(pairs) > BUDGET * len(shared):

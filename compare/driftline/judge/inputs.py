@@ -43,3 +43,5 @@ def _add_arm(digest: "hashlib._Hash", arm: ArmEvidence) -> None:
         ]  # fmt: skip
         digest.update(json.dumps(text).encode())
         digest.update(sample.logprobs or b"-")
+    for forced in sorted(arm.forced_only, key=lambda each: each.doc_id):
+        digest.update(str(forced.doc_id).encode() + b"\0" + forced.logprobs)

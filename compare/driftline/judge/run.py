@@ -6,24 +6,28 @@ from driftline.contracts.report import Comparison, LaneView, RunView
 from driftline.contracts.words import VERDICTS_WORST_FIRST, Engine, Metric, Mode, Verdict
 from driftline.evidence import RunEvidence
 from driftline.judge.builds import build_views
-from driftline.judge.cell import ALPHA, comparison, questions_to_settle
+from driftline.judge.cell import ALPHA, Cell, comparison, questions_to_settle
 from driftline.judge.cells import CELLS_A_LANE, unmeasured_logprob
 from driftline.judge.confirmation import confirmation
+from driftline.judge.early_stop import early_lanes
 from driftline.judge.format_drift import format_sentences
 from driftline.judge.headline import headline
 from driftline.judge.inputs import METHOD_VERSION, inputs_hash
 from driftline.judge.kernel_check import judge_kernels
 from driftline.judge.lane import Weighed, weigh
+from driftline.judge.stopping import FULL_ALPHA
 from driftline.statistics.holm import adjusted
 
 
 def judge(evidence: RunEvidence) -> RunView:
     """Everything that is known of a run. Evidence may be partial: what is still to come has no verdict yet."""
-    weighed = [weigh(lane, evidence.margin) for lane in evidence.lanes]
+    early = early_lanes(evidence.lanes)
+    weighed = [weigh(lane, evidence.margin, early) for lane in evidence.lanes]
+    alpha = FULL_ALPHA if early else ALPHA
     planned = CELLS_A_LANE * sum(one.tested for one in weighed)
     p_values = [cell.p_value for one in weighed for cell in one.cells]
     corrected = iter(adjusted(p_values, max(planned, len(p_values))))
-    lanes = [_view(one, [comparison(cell, next(corrected), planned) for cell in one.cells]) for one in weighed]
+    lanes = [_view(one, [comparison(cell, next(corrected), planned, alpha) for cell in one.cells]) for one in weighed]
     kernels = judge_kernels(evidence)
     verdict = _run_verdict(lanes)
     return RunView(
@@ -54,7 +58,7 @@ def _view(one: Weighed, comparisons: list[Comparison]) -> LaneView:
     told = [
         sentence
         for cell, done in zip(one.cells, comparisons, strict=True)
-        for sentence in _sentences(done, questions_to_settle(cell))
+        for sentence in _sentences(done, cell)
     ]
     if one.cells and len(one.cells) < CELLS_A_LANE:
         comparisons = [*comparisons, unmeasured_logprob(lane.task.name)]
@@ -84,15 +88,19 @@ def mode_label(one: Weighed) -> str:
     return f"V1 (hf: prefill in chunks of {lane.engine_arguments.get('prefill_chunk_size', 64)})"
 
 
-def _sentences(done: Comparison, settle: int | None) -> list[str]:
+def _sentences(done: Comparison, cell: Cell) -> list[str]:
     """What a cell says in words; an equivalent cell says something only if it differs significantly all the same."""
     name = done.filter if done.metric is Metric.EXACT_MATCH else "log-probability"
     if done.base is None or done.head is None or done.p_adjusted is None:
         return []
     moved = _moved(done.metric, done.head - done.base)
     if done.verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
-        return [f"{name} {done.verdict} by {moved} over {done.n} questions (p = {done.p_adjusted:.2g} after Holm)"]
+        how = "at any look" if cell.early else "after Holm"
+        return [f"{name} {done.verdict} by {moved} over {done.n} questions (p = {done.p_adjusted:.2g} {how})"]
+    if cell.early is not None:
+        return []  # where and why the lane was stopped says it
     if done.verdict is Verdict.UNDERPOWERED:
+        settle = questions_to_settle(cell)
         hope = (
             f"about {settle} questions would settle it if the difference stays"
             if settle
