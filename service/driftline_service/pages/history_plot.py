@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import pygal  # type: ignore[import-untyped]
 from driftline.contracts.imports import HistoryPoint, ImportedScore
 from driftline.contracts.words import Metric
-
-from driftline_service.pages.interval_plot import LOOK, plot_style, without_scripts
+from driftline.report.interval_plot import LOOK, plot_style, without_scripts
 
 WIDTH, HEIGHT = 900, 360
 """pixels"""

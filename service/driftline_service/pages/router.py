@@ -4,6 +4,7 @@ from typing import Annotated
 from uuid import UUID
 
 from driftline.contracts.words import Metric, RunState
+from driftline.report.interval_plot import interval_plot, plotted_cells
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import Response
 
@@ -12,7 +13,6 @@ from driftline_service.database.run_queries import lanes_of, run_by_id
 from driftline_service.database.tables import Run
 from driftline_service.judging import changed_samples_of, live_view
 from driftline_service.pages import renderer
-from driftline_service.pages.interval_plot import interval_plot, plotted_cells
 from driftline_service.pages.page_route import NotFound, PageRoute
 from driftline_service.pages.run_page import margin_of, run_page
 from driftline_service.pages.run_rows import run_rows

@@ -7,11 +7,11 @@ from driftline.contracts.report import JobView, RunView
 from driftline.contracts.words import Metric
 from driftline.judge.cells import LOGPROB_MARGIN
 from driftline.report import build_problems
+from driftline.report.interval_plot import plotted_cells
 
 from driftline_service.database.tables import Run
 from driftline_service.pages.case_choice import case_choice
 from driftline_service.pages.changes import is_changed
-from driftline_service.pages.interval_plot import plotted_cells
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 from driftline.contracts.words import Metric
-from driftline_service.pages.interval_plot import Cell, interval_plot, plotted_cells
+from driftline.report.interval_plot import Cell, interval_plot, plotted_cells
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -1,4 +1,4 @@
-"""The differences of a run's cells with their intervals and the margin, as one SVG. Knows no rows and no HTML."""
+"""The differences of cells with their intervals and the margin, as one SVG. Knows no rows and no HTML."""
 
 import sys
 from collections.abc import Sequence
@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 import pygal  # type: ignore[import-untyped]
+from pygal.style import Style  # type: ignore[import-untyped]
+
 from driftline.contracts.report import Comparison, RunView
 from driftline.contracts.words import Metric, Verdict
-from pygal.style import Style  # type: ignore[import-untyped]
 
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]
 """pygal 3.1 hangs a finder of the old kind into every import of the process, for map plug-ins that nothing here uses;
@@ -20,10 +21,10 @@ ROW_HEIGHT = 34
 FRAME_HEIGHT = 84
 """pixels beside the rows: axis, its title, margins"""
 
-SCALE = {Metric.EXACT_MATCH: 100.0, Metric.LOGPROB: 1000.0}
+SCALE: dict[Metric | str, float] = {Metric.EXACT_MATCH: 100.0, Metric.LOGPROB: 1000.0}
 """from fractions to points, from nats to milli-nats: figures that people can say"""
 
-UNIT = {Metric.EXACT_MATCH: "points", Metric.LOGPROB: "milli-nats per token"}
+UNIT: dict[Metric | str, str] = {Metric.EXACT_MATCH: "points", Metric.LOGPROB: "milli-nats per token"}
 
 BAND, ZERO = "#8a96a3", "#5c6773"
 COLORS = {
@@ -48,6 +49,7 @@ class Cell:
     """One line of the plot."""
 
     lane: str
+    """or, of two files, the task and metric"""
     comparison: Comparison
 
 
@@ -61,12 +63,12 @@ def plotted_cells(view: RunView, metric: Metric) -> list[Cell]:
     ]
 
 
-def interval_plot(cells: Sequence[Cell], *, metric: Metric, margin: float) -> bytes:
+def interval_plot(cells: Sequence[Cell], *, metric: Metric | str, margin: float) -> bytes:
     """An SVG: one line a cell from the top, head - base in the middle of its interval, the margin as a band around 0.
 
-    `margin` is a fraction or nats, as the cells are; axes are in the units of `UNIT`.
+    `margin` is a fraction or nats, as the cells are; axes are in the units of `UNIT`. Any other metric must be a share.
     """
-    scaled = SCALE[metric]
+    scaled = SCALE.get(metric, SCALE[Metric.EXACT_MATCH])
     top = len(cells) + 1
     chart = _chart(cells, metric=metric, reach=_reach(cells, margin) * scaled)
     edge = margin * scaled
@@ -108,13 +110,13 @@ def _label(cell: Cell) -> str:
     return f"{cell.lane}, {cell.comparison.filter}: {cell.comparison.verdict.replace('_', ' ')}"
 
 
-def _chart(cells: Sequence[Cell], *, metric: Metric, reach: float) -> pygal.XY:
+def _chart(cells: Sequence[Cell], *, metric: Metric | str, reach: float) -> pygal.XY:
     colors = (BAND, ZERO, *(COLORS[cell.comparison.verdict] for cell in cells))
     chart = pygal.XY(
         width=WIDTH, height=FRAME_HEIGHT + ROW_HEIGHT * (len(cells) + 1), style=plot_style(colors),
         css=("file://style.css", "file://graph.css", f"inline:{LOOK}"), js=(), show_legend=False,
         xrange=(-reach, reach), range=(0, len(cells) + 1), dots_size=4, truncate_label=-1, show_y_guides=False,
-        x_title=f"head - base, {UNIT[metric]}; the band is the margin", x_value_formatter=_tick,
+        x_title=f"head - base, {UNIT.get(metric, UNIT[Metric.EXACT_MATCH])}; the band is the margin", x_value_formatter=_tick,
     )  # fmt: skip
     chart.x_labels = _ticks(reach)
     chart.y_labels = [{"label": _label(cell), "value": len(cells) - place} for place, cell in enumerate(cells)]
