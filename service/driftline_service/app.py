@@ -31,7 +31,7 @@ from driftline_service.database.engine import make_engine, make_sessions
 from driftline_service.imports import archive_router, history_router, import_router
 from driftline_service.lanes import read_lanes
 from driftline_service.metrics.served import RequestTimes, Served
-from driftline_service.pages import fleet_page, login_pages
+from driftline_service.pages import api_page, fleet_page, login_pages
 from driftline_service.pages import history_router as lane_pages
 from driftline_service.settings import Settings
 
@@ -41,7 +41,7 @@ PARTS = (
 )  # fmt: skip
 """Each has a `router`. Whoever adds one, adds it here. In a private service all of them ask for a token."""
 
-OPEN_PARTS = (health, metrics, worker_api, login_pages)
+OPEN_PARTS = (health, metrics, worker_api, login_pages, api_page)
 """Those that ask for their own kind of token, or for none: Prometheus, workers, and the login page."""
 
 DESCRIPTION = """Did this commit move the model's accuracy away from main?
@@ -73,7 +73,10 @@ def create_app(settings: Settings) -> FastAPI:
             await listening
         engine.dispose()
 
-    app = FastAPI(title="Driftline", version=driftline.__version__, description=DESCRIPTION, lifespan=lifespan)
+    app = FastAPI(
+        title="Driftline", version=driftline.__version__, description=DESCRIPTION, lifespan=lifespan,
+        docs_url=None, redoc_url=None,  # FastAPI's own pages load scripts from elsewhere; pages.api_page does not
+    )  # fmt: skip
     app.state.context = context
     app.state.settings = settings
     app.state.sessions = context.sessions
