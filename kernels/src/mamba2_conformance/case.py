@@ -25,7 +25,8 @@ class Case:
     """`check` returns one deviation for each output it looked at. Whatever it raises is a failed case, not a crash.
 
     kind: `contract` cases decide, `outside` cases are shown. backends: None for every backend. traits: with one that
-    the adapter lacks the case is not asked, with one outside its kernels' contract it becomes `outside`.
+    the adapter lacks the case is not asked, with one outside its kernels' contract it becomes `outside`. needs_gpu:
+    not asked on a CPU, where it could not fail for its reason, or would take minutes.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Case:
     kind: str = CONTRACT
     backends: frozenset[str] | None = None
     traits: frozenset[Trait] = frozenset()
+    needs_gpu: bool = False
 
     def asks(self, backend: str) -> bool:
         return self.backends is None or backend in self.backends

@@ -16,15 +16,19 @@ CONFIG_CHARACTERS = 500
 """Longest configuration text of an outcome, as the worker's channel takes it."""
 
 
-def plan(adapter: Adapter, backends: Sequence[str]) -> list[tuple[Case, str]]:
+def plan(adapter: Adapter, backends: Sequence[str], device: str = "cpu") -> list[tuple[Case, str]]:
     """The cases of each backend, backend by backend."""
     return [
-        (case, backend) for backend in backends for case in cases_for(adapter, backend) if asked(case, adapter, backend)
+        (case, backend)
+        for backend in backends
+        for case in cases_for(adapter, backend)
+        if asked(case, adapter, backend, device)
     ]
 
 
-def asked(case: Case, adapter: Adapter, backend: str) -> bool:
-    return case.asks(backend) and not case.traits & adapter.lacks
+def asked(case: Case, adapter: Adapter, backend: str, device: str) -> bool:
+    here = not case.needs_gpu or device != "cpu"
+    return here and case.asks(backend) and not case.traits & adapter.lacks
 
 
 def run_cases(
@@ -35,7 +39,7 @@ def run_cases(
     device: str = "cpu",
 ) -> Iterator[Outcome]:
     """Yield the outcome of each case on each backend, telling `on_case` first. Nothing a kernel raises escapes."""
-    for case, backend in plan(adapter, backends):
+    for case, backend in plan(adapter, backends, device):
         outcome = outcome_of(case, adapter, backend, device=device)
         on_case(outcome)
         yield outcome

@@ -35,7 +35,7 @@ def check(spec: KernelSpec, channel: Channel) -> None:
         wanted, offered = ", ".join(spec.backends), ", ".join(adapter.backends) or "none"
         raise Refusal("unsupported", "no_backend", f"none of the backends {wanted} is in this commit; it has {offered}")
     channel.send("check_summary", layout=adapter.layout, era=adapter.era, device=spec.device, backends=backends)
-    done, total = 0, len(runner.plan(adapter, backends))
+    done, total = 0, len(runner.plan(adapter, backends, spec.device))
     channel.send("progress", phase="check", done=done, total=total)
     for outcome in runner.run_cases(adapter, backends, device=spec.device):
         done += 1

@@ -8,9 +8,12 @@ from mamba2_conformance.cases import (
     carried_state,
     chunk_size,
     convolution,
+    far_memory,
     gated_norm,
+    on_a_gpu,
     option,
     packing,
+    random_shape,
     state_update,
     tile,
 )
@@ -19,13 +22,13 @@ from mamba2_conformance.deviation import Deviation
 
 def cases_for(adapter: Adapter, backend: str) -> list[Case]:
     """All cases of one backend, in a fixed order; tile sweeps only where the backend has tiles."""
-    return [*fixed(), *(sweeps(adapter) if backend == tile.BACKEND else ())]
+    return [*fixed(), *on_a_gpu.shapes(), *random_shape.cases(), *(sweeps(adapter) if backend == tile.BACKEND else ())]
 
 
 def sweeps(adapter: Adapter) -> list[Case]:
     """One case for each tile, or a single failing one where the list of tiles, which is the commit's, cannot be had."""
     try:
-        return list(tile.cases(adapter))
+        return [*tile.cases(adapter), *far_memory.cases(), *on_a_gpu.cases(adapter)]
     except (Exception, SystemExit) as error:
         return [unlisted(error)]
 

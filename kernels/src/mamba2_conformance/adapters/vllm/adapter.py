@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from triton import knobs
 
 from mamba2_conformance.adapters.absent_gpu import device_contexts_ignored
 from mamba2_conformance.adapters.interpreter import bfloat16_products
@@ -156,4 +157,6 @@ def load(import_dir: Path) -> VllmAdapter:
         message = f"the operators' package does not import: {type(error).__name__}: {error}"
         raise LoadError(kind="permanent", reason="kernels_do_not_import", message=message) from error
     operators = Operators.of(folder)
+    if not knobs.runtime.interpret:
+        knobs.language.fp32_default = "ieee"  # else float32 operands are cut to TF32's ten bits, which hides a bug
     return VllmAdapter(operators, operators.era, tuners_in(operators.modules))
