@@ -298,6 +298,11 @@ class RunView(Contract):
     builds: list[BuildView]
     jobs: list[JobView]
     events: list[EventView]
+    remaining_seconds: float | None = Field(
+        default=None,
+        ge=0,
+        description="of an unfinished run, from how long such jobs took before; other runs not counted",
+    )
 
 
 class ChangedSample(Contract):

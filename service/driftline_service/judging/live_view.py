@@ -1,5 +1,6 @@
 """What readers see of a run: the stored judgement once it is done, else a judgement of what is there."""
 
+from datetime import UTC, datetime
 from uuid import UUID
 
 from driftline.contracts.report import ChangedSample, RunView
@@ -9,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from driftline_service.database.tables import Run
 from driftline_service.judging.evidence import event_views, load_evidence
+from driftline_service.runs.forecast import remaining_seconds
 
 
 def live_view(session: Session, run_id: UUID) -> RunView:
@@ -19,7 +21,9 @@ def live_view(session: Session, run_id: UUID) -> RunView:
     """
     run = session.get_one(Run, run_id)
     if run.state is not RunState.DONE or run.view is None:
-        return judge(load_evidence(session, run_id, with_noise=False))
+        view = judge(load_evidence(session, run_id, with_noise=False))
+        left = None if run.state.finished else remaining_seconds(session, run_id, datetime.now(UTC))
+        return view.model_copy(update={"remaining_seconds": left})
     view = RunView.model_validate(run.view)
     return view.model_copy(update={"events": list(event_views(session, run_id))})
 

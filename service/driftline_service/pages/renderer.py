@@ -9,13 +9,13 @@ from typing import Any
 
 from driftline.report import figures
 from driftline.report.beside import remarks
+from driftline.report.marked_text import marked_text
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from driftline_service.pages import endings, times
 from driftline_service.pages.case_choice import is_failed
 from driftline_service.pages.changes import changes, is_changed
-from driftline_service.pages.marked_text import marked_text
 
 SHORT_SHA = 10
 
@@ -61,7 +61,7 @@ def environment(folder: Path) -> Environment:
     )  # fmt: skip
     made.filters |= {"stamp": times.stamp, "short": _short, "words": _words, "command": _command}
     made.globals |= {
-        "figures": figures, "span": times.span, "marked_text": marked_text, "changes": changes,
+        "figures": figures, "span": times.span, "about": times.about, "marked_text": marked_text, "changes": changes,
         "is_changed": is_changed, "is_failed": is_failed, "remarks": remarks, "advice": endings.advice,
         "resubmit_command": endings.resubmit_command, "static": {
             file.name: _versioned(file) for file in sorted((folder / "static").iterdir())

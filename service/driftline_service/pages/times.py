@@ -22,6 +22,16 @@ def span(start: datetime | None, end: datetime | None) -> str:
     return _pair(seconds // HOUR, DAY // HOUR, "d", "h")
 
 
+def about(seconds: float) -> str:
+    """A forecast, never finer than it is worth: `under a minute`, `4 min`, `2 h 10 min`."""
+    if seconds < MINUTE:
+        return "under a minute"
+    minutes = round(seconds / MINUTE)
+    if minutes < HOUR // MINUTE:
+        return f"{minutes} min"
+    return _pair(10 * round(minutes / 10), HOUR // MINUTE, "h", "min")
+
+
 def _pair(count: int, per: int, unit: str, smaller: str) -> str:
     whole, rest = divmod(count, per)
     return f"{whole} {unit} {rest} {smaller}" if rest else f"{whole} {unit}"

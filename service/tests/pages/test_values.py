@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from driftline.contracts.report import BuildView, CaseView, ChangedSample
 from driftline.contracts.words import CaseKind
+from driftline.report.marked_text import marked_text
 from driftline_service.pages.case_choice import case_choice
 from driftline_service.pages.changes import changes, is_changed
 from driftline_service.pages.endings import resubmit_command
-from driftline_service.pages.marked_text import marked_text
 from driftline_service.pages.samples_page import moved_filters, samples_page
-from driftline_service.pages.times import span
+from driftline_service.pages.times import about, span
 
 START = datetime(2026, 12, 2, tzinfo=UTC)
 
@@ -105,3 +105,11 @@ def test_filters_say_what_became_of_them(base, head, word):
 def test_a_command_to_paste_is_safe():
     command = resubmit_command("https://x.org/a b;rm.git", base="b" * 40, head="d" * 40)
     assert command == f"driftline submit --repo 'https://x.org/a b;rm.git' --head {'d' * 40} --base {'b' * 40} --watch"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "under a minute"), (59, "under a minute"), (60, "1 min"), (230, "4 min"), (3599, "1 h"), (7800, "2 h 10 min")],
+)
+def test_a_forecast_is_no_finer_than_it_is_worth(seconds, words):
+    assert about(seconds) == words
