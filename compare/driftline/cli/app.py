@@ -11,6 +11,7 @@ from driftline.cli import (
     cancel,
     check_kernels,
     command,
+    compare,
     data,
     doctor,
     history,
@@ -47,6 +48,7 @@ app.command("submit")(submit.submit)
 app.command("runs")(runs.runs)
 app.command("report")(report.report)
 app.command("cancel")(cancel.cancel)
+app.command("compare")(compare.compare)
 app.command("lanes")(lanes.lanes)
 app.command("command")(command.command)
 app.command("history")(history.history)

@@ -219,6 +219,23 @@ def _made(name: CellName, scores: tuple[NDArray[np.float64], NDArray[np.float64]
     return mean_cell(name, base, head, margin, span=1.0 if unit else float(np.ptp(np.concatenate(scores))))
 
 
+def _floor_and_ceiling(name: CellName, cell: Cell, direction: bool | None) -> Iterator[Problem]:
+    """Two broken evaluations agree perfectly: where no answer is right in either, no drop can be seen."""
+    if cell.lost is None or cell.base != cell.head or cell.base not in (0, 1):
+        return
+    about = {"task": name.task, "metric": str(name.metric), "filter": name.filter}
+    where = f"{name.task}, {name.metric}, {name.filter}"
+    if cell.base == (0 if direction is not False else 1):
+        message = (
+            f"{where}: no answer is right in either evaluation, so no drop could be seen; look at some answers, or choose "
+            "others with --filter, --metric or --task"
+        )
+        yield Problem(code="all_wrong", blocks=True, message=message, **about)
+    else:
+        message = f"{where}: every answer is right in both evaluations, so no gain could be seen"
+        yield Problem(code="all_right", blocks=False, message=message, **about)
+
+
 def _is_share(base: NDArray[np.float64], head: NDArray[np.float64]) -> bool:
     return bool(min(base.min(), head.min()) >= 0 and max(base.max(), head.max()) <= 1)
 
@@ -236,6 +253,7 @@ def _remarks(name: CellName, cell: Cell, direction: bool | None) -> Iterator[Pro
             f"{where}: not a share, so the margin says nothing of it and it cannot be equivalent; give --metric-margin"
         )
         yield Problem(code="no_margin", blocks=False, message=message, **about)
+    yield from _floor_and_ceiling(name, cell, direction)
     if direction is None:
         message = f"{where}: lm-eval does not say whether more is better, so any significant move counts as regressed"
         yield Problem(code="no_direction", blocks=False, message=message, **about)
