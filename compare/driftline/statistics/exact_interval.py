@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftline.statistics.root import root
+
 NODES = 64
 """Of the Gauss-Legendre quadrature. The integrand is smooth; 32 and 128 nodes give the same limit to nine places."""
 
@@ -41,12 +43,10 @@ def exact_interval(lost: int, gained: int, n: int, *, level: float) -> tuple[flo
 
 def _upper(pairs: _Pairs, alpha: float) -> float:
     """The difference that all larger ones are rejected against at `alpha`."""
-    from scipy.optimize import brentq
-
     if pairs.gained == pairs.n:
         return 1.0
     observed = (2 * pairs.gained - pairs.discordant) / pairs.n
-    return float(brentq(lambda delta: _tail(delta, pairs) - alpha, max(observed, -1 + 1e-9), 1.0, xtol=1e-10))
+    return root(lambda delta: _tail(delta, pairs) - alpha, max(observed, -1 + 1e-9), 1.0, xtol=1e-10)
 
 
 def _tail(delta: float, pairs: _Pairs) -> float:

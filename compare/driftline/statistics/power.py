@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftline.statistics.root import root
+
 POWER = 0.8
 
 RESOLUTION = 1e-6
@@ -26,8 +28,6 @@ def smallest_visible_drop(lost: int, gained: int, n: int, *, alpha: float) -> fl
     Raises:
         ValueError: if the counts do not fit `n`.
     """
-    from scipy.optimize import brentq
-
     if min(lost, gained) < 0 or n < 1 or lost + gained > n:
         raise ValueError(f"{lost} lost and {gained} gained do not fit {n} questions")
     share = (lost + gained) / n
@@ -35,7 +35,7 @@ def smallest_visible_drop(lost: int, gained: int, n: int, *, alpha: float) -> fl
     def missing(drop: float) -> float:
         return mcnemar_power(drop, share, n, alpha=alpha) - POWER
 
-    return float(brentq(missing, 1e-9, 1.0, xtol=1e-7)) if missing(1.0) >= 0 else None
+    return root(missing, 1e-9, 1.0, xtol=1e-7) if missing(1.0) >= 0 else None
 
 
 def mcnemar_power(drop: float, share: float, n: int, *, alpha: float) -> float:

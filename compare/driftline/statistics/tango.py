@@ -3,6 +3,8 @@
 from math import sqrt
 from statistics import NormalDist
 
+from driftline.statistics.root import root
+
 
 def score_interval(lost: int, gained: int, n: int, *, level: float) -> tuple[float, float]:
     """Interval of head − base, both fractions of `n` questions, at confidence `level`.
@@ -24,8 +26,6 @@ def score_interval(lost: int, gained: int, n: int, *, level: float) -> tuple[flo
 
 def _upper(lost: int, gained: int, n: int, z: float) -> float:
     """The largest difference that is not rejected. The lower bound is that of the mirrored problem."""
-    from scipy.optimize import brentq
-
     observed = (gained - lost) / n
     if observed == 1:
         return 1.0
@@ -34,7 +34,7 @@ def _upper(lost: int, gained: int, n: int, z: float) -> float:
         return gained - lost - n * delta + z * sqrt(n * _variance(lost, gained, n, delta))
 
     # Just above the observed difference: at it, with no discordant pair, the statistic is 0 over 0.
-    return float(brentq(not_rejected_by, min(observed + 1e-9, 1.0), 1.0, xtol=1e-12))
+    return root(not_rejected_by, min(observed + 1e-9, 1.0), 1.0, xtol=1e-12)
 
 
 def _variance(lost: int, gained: int, n: int, delta: float) -> float:
