@@ -15,6 +15,7 @@ from driftline.contracts.words import FailureKind
 from driftline.contracts.worker_api import ReportedLine
 
 from driftline_worker.channel import Expected, Judge
+from driftline_worker.children.vllm_engine.log_errors import classify
 from driftline_worker.ending import Abandoned, Ending, Failed, Reason, Succeeded, childs_word, clipped
 from driftline_worker.limits import Limits
 from driftline_worker.process_tree import usage_below
@@ -222,6 +223,9 @@ class Supervision:
             return self._told(
                 PERMANENT, "cpu_limit", f"{told}: it used more than {self._limits.cpu_seconds} s of CPU time"
             )
+        if (known := classify(str(self._child.tail))) is not None:  # an engine's error that its child did not outlive
+            message = f"{told}: {known.line}\n{self._child.tail}"
+            return Failed(FailureKind(known.kind), childs_word(known.reason), clipped(message))
         if how == "signal SIGKILL":
             told += "; perhaps the machine ran out of memory"
         return self._told(TRANSIENT, "child_died", told + self._file_limit(f"{how}\n{self._child.tail}"))

@@ -33,6 +33,29 @@ def test_a_child_that_works(run_code: RunCode) -> None:
     assert "noise" in told.printed
 
 
+def test_an_engines_error_that_its_child_did_not_outlive_is_named(run_code: RunCode) -> None:
+    line = "safetensors_rust.SafetensorError: Error while deserializing header: MetadataIncompleteBuffer"
+    told = run_code(f"hello(); print({line!r}, flush=True); os.kill(os.getpid(), signal.SIGKILL)")
+    assert failure(told) == (PERMANENT, "weights_broken")
+    assert "SafetensorError" in told.ending.message.splitlines()[0]
+
+
+def test_each_phase_of_an_engine_has_a_patience_of_its_own(run_code: RunCode) -> None:
+    waits = """
+        hello(); send("progress", phase="start_engine", done=0, total=1); time.sleep(1.5)
+        send("progress", phase="{phase}", done=0, total=1); time.sleep(30)
+    """
+    limits = {"silence_seconds": 0.6, "engine_start_seconds": 5, "first_response_seconds": 1.0}
+    first = run_code(waits.format(phase="first_response"), **limits)
+    assert failure(first) == (TRANSIENT, "child_silent")
+    assert "no line for 1 s" in first.ending.message
+    later = run_code(waits.format(phase="generate"), **limits)
+    assert "no line for 0.6 s" in later.ending.message
+    start = run_code(waits.format(phase="generate"), **(limits | {"engine_start_seconds": 0.8}))
+    assert "no line for 0.8 s" in start.ending.message
+    assert "phase start_engine" in start.ending.message
+
+
 def test_a_childs_own_failure_is_passed_on(run_code: RunCode) -> None:
     told = run_code('hello(); send("failure", kind="unsupported", reason="engine_gone", message="no V0 here")')
     assert failure(told) == (FailureKind.UNSUPPORTED, "engine_gone")

@@ -50,8 +50,8 @@ _SIGNS: Final[tuple[tuple[ErrorClass, str, str], ...]] = (
     (_INFRASTRUCTURE, "device_broken", r"uncorrectable ECC error|GPU has fallen off the bus|CUDA error: unspecified launch"),
     (_INFRASTRUCTURE, "environment_broken", r"(?:ImportError|OSError): .*(?:undefined symbol|cannot open shared object file)"),
     (_INFRASTRUCTURE, "environment_broken", r"ModuleNotFoundError: No module named 'vllm\._C|No module named 'torch'"),
-    (_INFRASTRUCTURE, "disk_full", r"No space left on device|\[Errno 28\]"),
     (_INFRASTRUCTURE, "port_taken", r"Address already in use|EADDRINUSE"),
+    # A full disk is not read from a log: the worker looks at the disk itself.
     # the hub
     (_INFRASTRUCTURE, "hub_unreachable", r"We couldn't connect to 'https?://|Couldn't reach '.*' on the Hub|OfflineModeIsEnabled"),
     (_INFRASTRUCTURE, "hub_unreachable", r"LocalEntryNotFoundError|(?:50[234]|429) (?:Server|Client) Error|ReadTimeoutError"),
