@@ -19,6 +19,7 @@ from driftline.cli import (
     imports,
     lanes,
     report,
+    rescore,
     runs,
     serve,
     submit,
@@ -54,6 +55,7 @@ app.command("command")(command.command)
 app.command("history")(history.history)
 app.command("import")(import_.import_)
 app.command("imports")(imports.imports)
+app.command("rescore")(rescore.rescore)
 app.command("withdraw")(imports.withdraw)
 app.add_typer(baseline.app, name="baseline")
 app.add_typer(token.app, name="token")

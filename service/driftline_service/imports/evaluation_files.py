@@ -9,6 +9,8 @@ from pathlib import Path
 from driftline.contracts.imports import ImportRequest
 from driftline.contracts.lane import Lane
 from driftline.lmeval import BadOutputError, LmEvalOutput, Sample, TaskOutput, TaskResults, open_output
+from driftline.scoring import FILTERS
+from driftline.scoring.task_config import own_filters
 
 from driftline_service.database.storable import storable
 from driftline_service.database.tables import ImportKind
@@ -25,8 +27,8 @@ def understand(folder: Path, wanted: ImportRequest, lanes: Lanes) -> NewImport:
     """The evaluation in `folder` of the lane's task. Its samples are read from there again when it is stored.
 
     Raises:
-        Refusal: unknown_lane, other_task, no_samples, no_exact_match, not_finite, no_shots, or the reason of what
-            driftline.lmeval finds wrong with the files.
+        Refusal: unknown_lane, other_task, no_samples, no_exact_match, other_filters, not_finite, no_shots, or the
+            reason of what driftline.lmeval finds wrong with the files.
     """
     lane = lanes.named(wanted.lane)
     if lane is None:
@@ -62,6 +64,11 @@ def _task(output: LmEvalOutput, lane: Lane) -> TaskOutput:
         raise Refusal("no_samples", f"{name} is missing; evaluate with --log_samples, or report the figures alone")
     if not any(metric == METRIC for metric, _ in found.results.values):
         raise Refusal("no_exact_match", f"the results of {lane.task.name} have no {METRIC}, by which lanes are judged")
+    if others := set(FILTERS) & set(found.results.filters) - own_filters(found.results.config):
+        named = " and ".join(sorted(others))
+        raise Refusal(
+            "other_filters", f"{named} of {lane.task.name} in the files score otherwise than gsm8k's: another task"
+        )
     if found.results.shots is None:
         raise Refusal("no_shots", f"{output.results.path.name} does not say how many shots {lane.task.name} had")
     return found

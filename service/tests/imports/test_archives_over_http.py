@@ -115,11 +115,18 @@ REFUSED = {
     "a line that is none": (
         files.packed({files.RESULTS: (files.DATA / files.RESULTS).read_bytes(), files.SAMPLES: b'{"doc_id": 0}\n'}), "bad_sample",
     ),
+    "another filter of the same name": (
+        files.spoilt(lambda table: table["configs"][files.TASK]["filter_list"][0]["filter"][0].update(regex_pattern="is (.*)")),
+        "other_filters",
+    ),
+    "another metric of the same name": (
+        files.spoilt(lambda table: table["configs"][files.TASK]["metric_list"][0].update(ignore_case=False)), "other_filters",
+    ),
     "shots unsaid": (files.spoilt(lambda table: table.pop("n-shot")), "no_shots"),
     "two answers a question": (
         files.spoilt(change_lines=lambda found: [line | {"resps": [["a", "b"]]} for line in found]), "repeated_answers",
     ),
-    "NaN": (files.spoilt(lambda table: table["results"][files.TASK].update({"acc,strict-match": float("nan")})), "not_finite"),
+    "NaN": (files.spoilt(lambda table: table["results"][files.TASK].update({"exact_match,strict-match": float("nan")})), "mean_mismatch"),
     "nothing": (b"", "empty_archive"),
     "no archive": (b"results " * 500, "bad_archive"),
 }  # fmt: skip
