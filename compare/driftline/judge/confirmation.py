@@ -68,10 +68,10 @@ def leading_hit(comparisons: Sequence[Comparison]) -> Comparison | None:
 def fresh_p(hit: Comparison, fresh: FreshPair) -> float | None:
     """One-sided p of the hit's cell in the fresh pair, towards the hit's direction; None if it lacks the cell."""
     base, head = Answers(fresh[0]), Answers(fresh[1])
-    shared = sorted(base.by_doc.keys() & head.by_doc.keys())
     if hit.metric is Metric.LOGPROB:
-        means = mean_logprobs(base, head, shared)
+        means = mean_logprobs(base, head, sorted(base.forced.keys() & head.forced.keys()))
         return None if means is None else one_sided_sign_flip_p(np.subtract(*_towards(hit, means)))
+    shared = base.by_doc.keys() & head.by_doc.keys()
     right = (base.right(hit.filter).intersection(shared), head.right(hit.filter).intersection(shared))
     more, fewer = _towards(hit, right)
     return one_sided_p(len(more - fewer), len(fewer - more))

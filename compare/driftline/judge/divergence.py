@@ -20,11 +20,12 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """Two evaluations question by question; the questions are those that both answered."""
+    """Two evaluations question by question."""
 
     questions: tuple[int, ...]
+    """those that both answered"""
     forced: frozenset[int]
-    """questions with log-probabilities of equally many tokens on both sides"""
+    """those with log-probabilities of equally many tokens on both sides, answered or not"""
     first_tokens: dict[int, int]
     """moved question -> index of its first teacher-forced token that moved"""
     first_words: dict[int, int]
@@ -34,16 +35,18 @@ class Parting:
 
 
 def parting(base: Answers, head: Answers) -> Parting:
-    """Where each question that both answered first parts."""
+    """Where each question that both answered, or were asked for its tokens alone, first parts."""
     shared = sorted(base.by_doc.keys() & head.by_doc.keys())
-    forced, tokens, words, largest = set(), {}, {}, 0.0
+    words = {}
     for doc_id in shared:
-        one, other = base.by_doc[doc_id], head.by_doc[doc_id]
-        if one.response != other.response:
+        one, other = base.by_doc[doc_id].response, head.by_doc[doc_id].response
+        if one != other:
             # Responses that differ in white space alone part where the shorter ends.
-            word = first_different_word(one.response, other.response)
-            words[doc_id] = len(one.response.split()) if word is None else word
-        if (pair := paired_logprobs(one, other)) is None:
+            word = first_different_word(one, other)
+            words[doc_id] = len(one.split()) if word is None else word
+    forced, tokens, largest = set(), {}, 0.0
+    for doc_id in base.forced.keys() & head.forced.keys():
+        if (pair := paired_logprobs(base.forced[doc_id], head.forced[doc_id])) is None:
             continue
         forced.add(doc_id)
         moves = np.abs(pair[1] - pair[0])

@@ -95,10 +95,14 @@ def _compared(
     base, head = Answers(arms[0]), Answers(arms[1])
     differences = tuple(key_differences(*arms))
     refusals = list(refused(arms, seen))
-    facts = {"health": seen, "scores": _scores(lane), "differences": differences}
+    facts: dict[str, object] = {"health": seen, "scores": _scores(lane), "differences": differences}
     if refusals:
         told = (*refusals, *_vouched(arms[0]))
         return Weighed(lane, told, Verdict.NOT_COMPARABLE, **facts)  # type: ignore[arg-type]
+    facts |= {
+        "divergence": divergence(base, head, lane.noise), "format_drift": format_drift(base, head),
+        "changed": len(changed_questions(base, head)),
+    }  # fmt: skip
     if lane.noise is not None and lane.noise.unstable:
         reason = (
             "this lane differs from itself: evaluations of one commit disagree, so no change is blamed for a difference"
@@ -109,16 +113,11 @@ def _compared(
         lane,
         (*told, *_vouched(arms[0]), *_caused(differences)),
         cells=found,
-        divergence=divergence(base, head, lane.noise),
-        format_drift=format_drift(base, head),
-        changed=len(changed_questions(base, head)),
         **facts,  # type: ignore[arg-type]
     )
 
 
-def _cells(
-    lane: LaneEvidence, arms: tuple[Answers, Answers], plan: Plan
-) -> tuple[tuple[str, ...], tuple[Cell, ...]]:
+def _cells(lane: LaneEvidence, arms: tuple[Answers, Answers], plan: Plan) -> tuple[tuple[str, ...], tuple[Cell, ...]]:
     """The lane's cells, and of one that may stop early in words where it ended. Log-probabilities are of all questions."""
     task, (base, head) = lane.lane.task.name, arms
     if not lane.lane.early_stopping:

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from driftline.contracts.words import Verdict
+from driftline.evidence import ForcedEvidence
 from driftline.judge import judge, noise_floor
 from driftline.judge.answers import Answers
 from driftline.judge.divergence import distribution, divergence
@@ -61,6 +63,27 @@ def test_without_logprobs_the_share_of_moved_questions_is_unknown_and_not_0(buil
     assert (seen.forced_questions, seen.moved_interval) == (0, None)
     floor = noise_floor([(bare, bare)])
     assert (floor.forced_questions, floor.moved_interval) == (0, None)
+
+
+def test_questions_of_which_only_the_tokens_were_asked_count_for_tokens(build):
+    base = build.evaluation(build.answers())
+    head = with_moves(build, base, {0: 3, 299: 5})
+    cut = [
+        build.replace(arm, samples=arm.samples[:200], forced_only=tuple(
+            ForcedEvidence(each.doc_id, each.logprobs) for each in arm.samples[200:]
+        ))
+        for arm in (base, head)
+    ]  # fmt: skip
+    seen = divergence(*map(Answers, cut))
+    assert (seen.questions, seen.forced_questions, seen.moved_questions) == (200, 300, 2)
+
+
+def test_an_unstable_lane_still_says_how_far_its_arms_part(build):
+    base, head = build.evaluation(build.answers()), with_moves(build, build.evaluation(build.answers()), {0: 3})
+    loud = noise_floor([(base, build.evaluation([not right for right in build.answers()]))])
+    lane = judge(build.run(build.evidence(build.lane(), base, head, noise=loud))).lanes[0]
+    assert (lane.unstable, lane.verdict) == (True, Verdict.NOT_COMPARABLE)
+    assert (lane.divergence.moved_questions, lane.format_drift.drifted, lane.changed_answers) == (1, False, 0)
 
 
 def test_more_than_the_lanes_own_noise_is_told_and_as_much_is_not(build):
