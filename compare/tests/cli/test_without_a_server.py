@@ -28,7 +28,24 @@ def test_help_comes_at_once_and_loads_nothing_heavy(driftline: Driftline, tmp_pa
 
 @pytest.mark.parametrize(
     "command",
-    ["serve", "submit", "runs", "report", "cancel", "lanes", "check-kernels", "build-kernels", "data", "doctor"],
+    [
+        "serve",
+        "submit",
+        "runs",
+        "report",
+        "cancel",
+        "lanes",
+        "check-kernels",
+        "build-kernels",
+        "data",
+        "doctor",
+        "history",
+        "import",
+        "imports",
+        "withdraw",
+        "baseline",
+        "rescore",
+    ],
 )
 def test_each_command_teaches_by_example(driftline: Driftline, command: str, tmp_path: Path) -> None:
     answer = driftline(command, "--help", folder=tmp_path)

@@ -126,7 +126,10 @@ REFUSED = {
     "two answers a question": (
         files.spoilt(change_lines=lambda found: [line | {"resps": [["a", "b"]]} for line in found]), "repeated_answers",
     ),
-    "NaN": (files.spoilt(lambda table: table["results"][files.TASK].update({"exact_match,strict-match": float("nan")})), "mean_mismatch"),
+    "NaN": (
+        files.spoilt(lambda table: table["results"][files.TASK].update({"exact_match,strict-match": float("nan")})),
+        "mean_mismatch",
+    ),
     "nothing": (b"", "empty_archive"),
     "no archive": (b"results " * 500, "bad_archive"),
 }  # fmt: skip
