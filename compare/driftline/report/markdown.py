@@ -53,6 +53,7 @@ def _lane_verdict(lane: LaneView) -> str:
     words += ["broken"] if lane.broken else []
     words += ["unstable lane"] if lane.unstable else []
     words += ["not confirmed yet"] if lane.verdict == "regressed" and lane.confirmed is Confirmed.NO else []
+    words += ["confirmed"] if lane.confirmed is Confirmed.YES else []
     return ", ".join(words)
 
 

@@ -7,6 +7,7 @@ import pytest
 from driftline.contracts.words import Confirmed, Verdict
 from driftline.judge import judge, noise_floor
 from driftline.judge.confirmation import confirmation
+from driftline.report import markdown
 
 RIGHT = [index for index in range(300) if index % 3]
 
@@ -34,6 +35,12 @@ def test_five_of_one_side_agree_and_four_do_not(build, lost, gained, confirmed, 
     lane = judged(build, base, head, fresh=fresh).lanes[0]
     assert (lane.verdict, lane.confirmed) == (Verdict.REGRESSED, confirmed)
     assert why in lane.reasons
+
+
+def test_reports_say_suspected_or_confirmed(build):
+    base, head = evaluated(build), evaluated(build, RIGHT[:30])
+    assert "### canary V1: regressed, not confirmed yet" in markdown(judged(build, base, head))
+    assert "### canary V1: regressed, confirmed\n" in markdown(judged(build, base, head, fresh=(base, head)))
 
 
 def test_a_gain_is_confirmed_in_its_own_direction(build):
