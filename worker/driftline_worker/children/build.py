@@ -31,6 +31,7 @@ def build(spec: KernelSpec, channel: Channel) -> None:
     adapter = loaded_kernels(spec)
     if scenario.BACKEND not in adapter.backends:
         raise Refusal("unsupported", "no_triton_kernels", "this commit has no Triton backend, so nothing is compiled")
+    channel.send("progress", phase="plan", done=0, total=1)  # calls the commit's functions, which may hang as well
     planned = compiler.plan(adapter)
     done, total = 0, len(planned) * len(spec.architectures)
     channel.send("progress", phase="compile", done=done, total=total)
