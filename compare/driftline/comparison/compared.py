@@ -120,7 +120,7 @@ def _of_evaluations(base: LmEvalOutput, head: LmEvalOutput) -> Iterator[Problem]
         yield Problem(code="same_file", blocks=False, message="base and head are one and the same evaluation")
     for arm, output in ((Arm.BASE, base), (Arm.HEAD, head)):
         if output.passed_over:
-            message = f"{arm}: {len(output.passed_over)} older evaluations in the folder; {output.results.path.name} was taken"
+            message = f"{arm}: {len(output.passed_over)} older evaluations in the folder; {output.results.path.name!r} was taken"
             yield Problem(code="newest_taken", blocks=False, arm=arm, message=message)
         if cache := output.results.config.get("use_cache"):
             message = (

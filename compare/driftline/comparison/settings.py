@@ -43,7 +43,7 @@ def evaluation_settings(base: LmEvalOutput, head: LmEvalOutput) -> Iterator[Prob
     for name in sorted(ours.keys() | theirs.keys()):
         one, other = ours.get(name), theirs.get(name)
         if one != other:
-            message = f"{name}: base {_short(one)}, head {_short(other)}"
+            message = f"{name.encode('ascii', 'backslashreplace').decode()}: base {_short(one)}, head {_short(other)}"
             yield Problem(code="recorded_differs", blocks=False, message=message)
 
 

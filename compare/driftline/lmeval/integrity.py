@@ -186,6 +186,8 @@ def _aggregation(config: Mapping[str, object], metric: str) -> str | None:
 
 
 def _remarks(results: TaskResults, columns: TaskColumns) -> Iterator[_Found]:
+    if results.effective is None:
+        yield "no_count", False, "the results do not say how many questions were asked, so a cut cannot be seen", {}
     if results.effective is not None and results.total is not None and results.effective < results.total:
         message = f"--limit or --samples: {results.effective} of {results.total} questions were asked; the verdict is about those"
         yield "limited", False, message, {}

@@ -90,14 +90,18 @@ def read_results(path: Path) -> Results:
 
 def _task(found: dict[str, Any], name: str, path: Path) -> TaskResults:
     reported = found["results"][name]
-    if not isinstance(reported, dict):
-        raise BadOutputError("not_results", f"{path}: the results of {name} are no table")
+    if not isinstance(reported, dict) or not name.isprintable():
+        raise BadOutputError("not_results", f"{path}: the results of {name!r} are no table of lm-eval's")
     values, stderrs = {}, {}
     for key, value in reported.items():
         metric, comma, filter_name = key.rpartition(",")
         number = _number(value)
         if key in NOT_METRICS or not comma or number is None:
             continue
+        if not key.isprintable():
+            raise BadOutputError(
+                "not_results", f"{path}: {name} has a score named {key!r}, which lm-eval does not write"
+            )
         if metric.endswith("_stderr"):
             stderrs[metric.removesuffix("_stderr"), filter_name] = number
         else:
@@ -125,8 +129,12 @@ def _number(value: Any) -> float | None:
 
 
 def _count(value: Any) -> int | None:
+    """A whole number; some versions write one as 6.0."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     return value if type(value) is int else None
 
 
 def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
+    """As text that can be printed: half a surrogate pair is escaped."""
+    return None if value is None else str(value).encode("utf-8", "backslashreplace").decode()

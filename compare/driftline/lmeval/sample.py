@@ -53,19 +53,26 @@ def sample_from(line: Any, where: str, offset: int = 0) -> Sample:
         request = line["arguments"]["gen_args_0"]
         arguments = request.get("arg_1")
         return Sample(
-            doc_id=doc_id, filter=_text(line, "filter", where),
+            doc_id=doc_id, filter=_name(line["filter"], where),
             doc=line["doc"] if isinstance(line["doc"], dict) else {"doc": line["doc"]},
             target=str(line["target"]), prompt=_prompt(request["arg_0"]),
             request_arguments=arguments if isinstance(arguments, dict) else None, responses=_responses(line["resps"]),
             extracted=_flat(line["filtered_resps"]), doc_hash=_text(line, "doc_hash", where),
             prompt_hash=_text(line, "prompt_hash", where), target_hash=_text(line, "target_hash", where),
-            values={name: _value(line[name]) for name in line["metrics"]}, offset=offset,
+            values={_name(name, where): _value(line[name]) for name in line["metrics"]}, offset=offset,
         )  # fmt: skip
     except KeyError as error:
         message = f"{where}: lacks {error.args[0]!r}, which every samples line of lm-eval 0.4.8 to 0.4.13 has"
         raise BadOutputError("bad_sample", message) from error
     except (TypeError, AttributeError, OverflowError) as error:
         raise BadOutputError("bad_sample", f"{where}: not in the shape of lm-eval's samples ({error})") from error
+
+
+def _name(value: Any, where: str) -> str:
+    """Of a filter or metric: what reports print."""
+    if not isinstance(value, str) or not value.isprintable():
+        raise BadOutputError("bad_sample", f"{where}: {str(value)[:50]!r} is no name of a filter or metric")
+    return value
 
 
 def _text(line: dict[str, Any], name: str, where: str) -> str:
