@@ -33,6 +33,7 @@ class _LaneEntry(Contract):
     task: str
     questions: int = Field(ge=1)
     default: bool = False
+    early_stopping: bool = False
     gpu_type: str | None = None
     engine_arguments: dict[str, Argument] = Field(default_factory=dict)
     environment: dict[str, str] = Field(default_factory=dict)
@@ -139,6 +140,8 @@ def _entry(name: str, table: Mapping[str, Any], origin: str) -> _LaneEntry:
             raise ConfigurationError(f"{where}: environment key {key!r} is not allowed{_meant(key)}")
     if entry.engine is Engine.HF and MODE_VARIABLE in entry.environment:
         raise ConfigurationError(f"{where}: {MODE_VARIABLE} chooses a vLLM's engine and engine hf has none; remove it")
+    if entry.early_stopping and entry.engine is not Engine.HF:
+        raise ConfigurationError(f"{where}: early_stopping serves engine hf only; remove it, or set it to false")
     said, wanted = entry.environment.get(MODE_VARIABLE), str(int(entry.mode is Mode.V1))
     if said not in (None, wanted):
         raise ConfigurationError(f"{where}: mode {entry.mode} contradicts {MODE_VARIABLE}={said}; make it {wanted}")

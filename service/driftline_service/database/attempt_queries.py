@@ -63,6 +63,24 @@ def delete_answers(session: Session, attempt_id: UUID) -> None:
     session.execute(delete(TeacherForced).where(TeacherForced.attempt_id == attempt_id))
 
 
+def delete_samples_from(session: Session, attempt_id: UUID, rank: int) -> None:
+    """Forget answers at this place of the fixed order and beyond: they are no part of the evaluation."""
+    session.execute(delete(Sample).where(Sample.attempt_id == attempt_id, Sample.rank >= rank))
+
+
+def other_arm(session: Session, job: Job) -> Attempt | None:
+    """The attempt that counts for the same evaluation of the other arm: adopted, or running now."""
+    newest = select(Job).where(Job.run_id == job.run_id, Job.kind == job.kind, Job.lane_name == job.lane_name)
+    newest = newest.where(Job.arm != job.arm).order_by(Job.generation.desc()).limit(1)
+    other = session.scalars(newest.execution_options(populate_existing=True)).one_or_none()
+    if other is None or other.import_id is not None:
+        return None
+    if other.adopted_attempt_id is not None:
+        return attempt_by_id(session, other.adopted_attempt_id)
+    running = select(Attempt).where(Attempt.job_id == other.id, Attempt.state == AttemptState.RUNNING)
+    return session.scalars(running.execution_options(populate_existing=True)).one_or_none()
+
+
 def sampled_doc_ids(session: Session, attempt_id: UUID) -> set[int]:
     return set(session.scalars(select(Sample.doc_id).where(Sample.attempt_id == attempt_id)))
 

@@ -10,7 +10,7 @@ from driftline.contracts.words import JobState, RunState
 from sqlalchemy import func, select, tuple_, update
 from sqlalchemy.orm import Session, aliased
 
-from driftline_service.database.tables import Attempt, Job, OutboxMessage, Run
+from driftline_service.database.tables import Attempt, Job, OutboxMessage, Run, RunLane
 
 UNFINISHED = (JobState.QUEUED, JobState.RUNNING)
 
@@ -82,6 +82,7 @@ def baseline_of(session: Session, job: Job, environment_id: str) -> Baseline | N
         .where(Job.commit_sha == job.commit_sha, Job.kernel_path == job.kernel_path, Job.kind == job.kind)
         .where(Job.lane_hash.is_not_distinct_from(job.lane_hash), Job.reused_from_job_id.is_(None))
         .where(Job.state == JobState.SUCCEEDED, Attempt.environment_id == environment_id)
+        .where(Attempt.asked.is_(None))  # one that was stopped early is no evaluation of all questions
         .order_by(Job.finished_at.desc())
         .limit(1)
     )
@@ -91,7 +92,9 @@ def baseline_of(session: Session, job: Job, environment_id: str) -> Baseline | N
 
 def is_measured_by_an_earlier_run(session: Session, job: Job) -> bool:
     """Whether an earlier run is about to do this very work: then it will be a baseline soon. Later runs never count, so
-    that no two wait for each other."""
+    that no two wait for each other; nor do evaluations that may stop early, which then are no baselines."""
+    may_stop = select(RunLane.name).where(RunLane.run_id == Job.run_id, RunLane.name == Job.lane_name)
+    may_stop = may_stop.where(RunLane.lane["early_stopping"].astext == "true")
     run, earlier = session.get_one(Run, job.run_id), aliased(Run)
     query = (
         select(Job.id)
@@ -100,6 +103,7 @@ def is_measured_by_an_earlier_run(session: Session, job: Job) -> bool:
         .where(tuple_(earlier.created_at, earlier.id) < (run.created_at, run.id))
         .where(Job.commit_sha == job.commit_sha, Job.kernel_path == job.kernel_path, Job.kind == job.kind)
         .where(Job.lane_hash.is_not_distinct_from(job.lane_hash), Job.state.in_(UNFINISHED))
+        .where(~may_stop.exists())
         .limit(1)
     )
     return session.execute(query).first() is not None

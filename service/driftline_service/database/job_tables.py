@@ -75,6 +75,7 @@ class Attempt(Base):
         one_of("state", AttemptState),
         one_of("failure_kind", FailureKind),
         CheckConstraint("(finished_at is not null) = (state <> 'running')", name="finished"),
+        CheckConstraint("asked is null or asked > 0", name="asked"),
         Index("ix_attempts_running", "job_id", unique=True, postgresql_where="state = 'running'"),
     )
 
@@ -90,6 +91,10 @@ class Attempt(Base):
     lease_until: Mapped[datetime]
     next_sequence: Mapped[int] = mapped_column(server_default="0")
     """how many batches are stored; the only sequence that will be stored next"""
+    asked: Mapped[int | None]
+    """how many questions of the fixed order this evaluation consists of, if it was stopped before all"""
+    looked: Mapped[int] = mapped_column(server_default="0")
+    """questions up to which it was looked at beside the other arm"""
     phase: Mapped[str | None] = mapped_column(Text)
     done: Mapped[int | None]
     total: Mapped[int | None]

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from driftline.contracts import channel
 from driftline.contracts.words import JobState
-from driftline.evidence import SampleEvidence
+from driftline.evidence import ForcedEvidence, SampleEvidence
 from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
@@ -30,6 +30,14 @@ def samples_of(session: Session, attempt_id: UUID) -> tuple[SampleEvidence, ...]
         .order_by(Sample.rank)
     )  # fmt: skip
     return tuple(SampleEvidence(*row) for row in session.execute(query))
+
+
+def forced_only(session: Session, attempt_id: UUID) -> tuple[ForcedEvidence, ...]:
+    """The log-probabilities of questions whose answers were not asked."""
+    answered = select(Sample.doc_id).where(Sample.attempt_id == attempt_id, Sample.doc_id == TeacherForced.doc_id)
+    query = select(TeacherForced.doc_id, TeacherForced.logprobs).where(TeacherForced.attempt_id == attempt_id)
+    rows = session.execute(query.where(~answered.exists()).order_by(TeacherForced.doc_id))
+    return tuple(ForcedEvidence(doc_id, logprobs) for doc_id, logprobs in rows)
 
 
 def cases_of(session: Session, attempt_id: UUID) -> tuple[channel.Case, ...]:
@@ -66,7 +74,7 @@ def repeated_evaluations(session: Session, lane_hash: str, environment_id: str) 
         select(Job.id, Job.adopted_attempt_id, Job.finished_at, times.label("times"))
         .join(Attempt, Attempt.id == Job.adopted_attempt_id)
         .where(Job.lane_hash == lane_hash, Job.state == JobState.SUCCEEDED, Job.reused_from_job_id.is_(None))
-        .where(Attempt.environment_id == environment_id)
+        .where(Attempt.environment_id == environment_id, Attempt.asked.is_(None))
         .subquery()
     )
     query = (

@@ -58,6 +58,13 @@ def lane_of(session: Session, run_id: UUID, name: str) -> RunLane:
     return session.execute(select(RunLane).where(RunLane.run_id == run_id, RunLane.name == name)).scalar_one()
 
 
+def stop_lane(session: Session, row: RunLane, *, after: int, why: str) -> bool:
+    """Keep where a lane of a run was stopped; False if it was stopped already."""
+    statement = update(RunLane).where(RunLane.run_id == row.run_id, RunLane.position == row.position)
+    statement = statement.where(RunLane.stopped_after.is_(None)).values(stopped_after=after, stopped_why=why)
+    return session.execute(statement.returning(RunLane.position)).scalar_one_or_none() is not None
+
+
 def move_run(session: Session, run_id: UUID, *, expected: Iterable[RunState], state: RunState, **values: Any) -> bool:
     """Change the run's state if it is one of those expected; True if it was."""
     statement = update(Run).where(Run.id == run_id, Run.state.in_(tuple(expected))).values(state=state, **values)

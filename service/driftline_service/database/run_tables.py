@@ -78,7 +78,13 @@ class RunLane(Base):
     """A lane frozen into a run, in the order it was asked for."""
 
     __tablename__ = "run_lanes"
-    __table_args__ = (UniqueConstraint("run_id", "name"),)
+    __table_args__ = (
+        UniqueConstraint("run_id", "name"),
+        CheckConstraint(
+            "(stopped_after is null) = (stopped_why is null) and (stopped_after is null or stopped_after > 0)",
+            name="stopped",
+        ),
+    )
 
     run_id: Mapped[UUID] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
     position: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
@@ -90,6 +96,9 @@ class RunLane(Base):
     """why both arms are byte for byte the same: nothing is evaluated"""
     unreachable: Mapped[str | None] = mapped_column(Text)
     """why no changed file can reach this lane's backend: nothing is evaluated"""
+    stopped_after: Mapped[int | None]
+    """so many questions of the fixed order were enough; set once"""
+    stopped_why: Mapped[str | None] = mapped_column(Text)
 
 
 class Event(Base):

@@ -80,6 +80,7 @@ def _planned(request: SubmitRequest, mirror: Mirror, lanes: tuple[Lane, ...], ke
         name=(request.name or head.subject or head_sha[:12])[:LONGEST_NAME], repository_url=request.repo,
         main_branch=main, layout=head_kernels.layout, base=base, head=head, lanes=lanes, margin=request.margin,
         created_by="admin", questions=request.questions, measure_noise=request.measure_noise, idempotency_key=key,
+        early_stopping=request.early_stopping,
         unreachable={} if request.measure_noise else unreachable_lanes(
             lanes, changed, layout=head_kernels.layout, kernel_path=head_kernels.path
         ),

@@ -52,6 +52,10 @@ class SubmitRequest(Contract):
         default=DEFAULT_MARGIN, gt=0, le=1, description="Largest drop of exact_match that counts as none, a fraction"
     )
     name: Annotated[str, StringConstraints(max_length=200), OneLine] | None = None
+    early_stopping: bool | None = Field(
+        default=None,
+        description="May lanes of engine hf stop as soon as their pairs decide? Default: as each lane is configured",
+    )
     measure_noise: bool = Field(default=False, description="base = head, both evaluated: an A/A run")
 
     @field_validator("repo")

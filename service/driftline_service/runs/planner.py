@@ -61,8 +61,9 @@ class PlannedJob:
 
 
 def hash_lane(lane: Lane) -> str:
-    """sha256 of what a lane measures. Its name is a label: renaming a lane keeps its baselines."""
-    return sha256(lane.model_dump_json(exclude={"name"}).encode()).hexdigest()
+    """sha256 of what a lane measures. Its name is a label: renaming a lane keeps its baselines; so does stopping early,
+    since an evaluation that was stopped is no baseline itself."""
+    return sha256(lane.model_dump_json(exclude={"name", "early_stopping"}).encode()).hexdigest()
 
 
 def queue_of(lane: Lane) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from driftline.contracts.lane import Lane
-from driftline.contracts.words import Arm, JobState, Layout, RunState
+from driftline.contracts.words import Arm, Engine, JobState, Layout, RunState
 from sqlalchemy.orm import Session
 
 from driftline_service.database import run_queries
@@ -44,6 +44,8 @@ class NewRun:
     created_by: str
     questions: int | None = None
     """asks so many questions on every lane instead of the lane's own number, at most all of the task's"""
+    early_stopping: bool | None = None
+    """whether lanes of engine hf may stop before all questions are asked; None: as each lane says"""
     measure_noise: bool = False
     """evaluates both arms afresh, even if they are the same code"""
     unreachable: Mapping[str, str] = field(default_factory=dict)
@@ -78,7 +80,7 @@ def _planned_lanes(new: NewRun) -> list[planner.PlannedLane]:
     if not names or len(set(names)) < len(names):
         raise ValueError(f"a run needs at least one lane, each once; got {names}")
     identical = _identical(new)
-    lanes = [_asked(lane, new.questions) for lane in new.lanes]
+    lanes = [_sparing(_asked(lane, new.questions), new) for lane in new.lanes]
     return [
         planner.PlannedLane(lane, planner.hash_lane(lane), skipped=bool(identical or lane.name in new.unreachable))
         for lane in lanes
@@ -92,6 +94,13 @@ def _asked(lane: Lane, questions: int | None) -> Lane:
         total = lane.task.total_questions
         raise ValueError(f"questions {questions}: lane {lane.name!r} can ask 1 to {total}")
     return lane.model_copy(update={"questions": questions})
+
+
+def _sparing(lane: Lane, new: NewRun) -> Lane:
+    """The lane with this run's word on stopping early. A noise floor compares whole evaluations, so there it never does."""
+    wanted = lane.early_stopping if new.early_stopping is None else new.early_stopping
+    early = wanted and lane.engine is Engine.HF and not new.measure_noise
+    return lane.model_copy(update={"early_stopping": early})
 
 
 def _identical(new: NewRun) -> str | None:

@@ -37,11 +37,14 @@ def _evidence_gap(session: Session, attempt: Attempt) -> str | None:
 
 def _evaluation_gap(session: Session, attempt: Attempt, job: Job) -> str | None:
     row = run_queries.lane_of(session, job.run_id, job.lane_name or "")
-    asked = lane_ranks(Lane.model_validate(row.lane)).keys()
-    unanswered = len(asked - attempt_queries.sampled_doc_ids(session, attempt.id))
+    ranks = lane_ranks(Lane.model_validate(row.lane))
+    asked = ranks.keys()
+    sampled = attempt_queries.sampled_doc_ids(session, attempt.id)
+    enough = {doc_id for doc_id in asked if row.stopped_after is None or ranks[doc_id] < row.stopped_after}
+    unanswered = len(enough - sampled)
     unforced = len(asked - attempt_queries.forced_doc_ids(session, attempt.id))
     if unanswered or unforced:
-        return f"of {len(asked)} questions {unanswered} have no sample and {unforced} no teacher-forced pass"
+        return f"of {len(enough)} questions {unanswered} have no sample and {unforced} no teacher-forced pass"
     if attempt.scores is None:
         return "lm-eval's scores are missing"
     return None if attempt.must_match is not None else "the environment is missing"

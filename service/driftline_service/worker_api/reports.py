@@ -14,7 +14,7 @@ from driftline_service.api.problems import Problem
 from driftline_service.database import attempt_queries, outbox_queries, run_queries, worker_queries
 from driftline_service.database.event_queries import record
 from driftline_service.database.tables import PROGRESS_CHANNEL, Attempt, Job
-from driftline_service.runs import planner
+from driftline_service.runs import early_stop, planner
 from driftline_service.runs.outcomes import AttemptFailure, adopt, give_up, title
 from driftline_service.worker_api import admission, completeness, storing
 from driftline_service.worker_api.leases import CARRY_ON, extend, locked_attempt, not_running
@@ -33,11 +33,11 @@ def store_lines(
     if (stop := not_running(session, attempt)) is not None:
         return stop
     _heard(session, attempt, lease, now)
+    job = session.get_one(Job, attempt.job_id)
     if batch.sequence < attempt.next_sequence:
-        return CARRY_ON
+        return early_stop.answer(session, attempt, job)
     if batch.sequence > attempt.next_sequence:
         raise Problem(409, "batch_missing", f"batch {batch.sequence} came before batch {attempt.next_sequence}")
-    job = session.get_one(Job, attempt.job_id)
     known = _known(session, attempt, job)
     if (refused := admission.refusal(batch.lines, known)) is not None:
         give_up(session, attempt, AttemptFailure(FailureKind.TRANSIENT, refused.reason, refused.message), now)
@@ -47,7 +47,7 @@ def store_lines(
     storing.store(session, attempt, batch.lines, rows_before=known.rows)
     attempt.next_sequence += 1
     session.execute(text("select pg_notify(:channel, :run)"), {"channel": PROGRESS_CHANNEL, "run": str(job.run_id)})
-    return CARRY_ON
+    return early_stop.answer(session, attempt, job)
 
 
 def heartbeat(session: Session, attempt_id: UUID, token: str, *, lease: timedelta, now: datetime) -> Directive:
@@ -60,7 +60,7 @@ def heartbeat(session: Session, attempt_id: UUID, token: str, *, lease: timedelt
     if (stop := not_running(session, attempt)) is not None:
         return stop
     _heard(session, attempt, lease, now)
-    return CARRY_ON
+    return early_stop.answer(session, attempt, session.get_one(Job, attempt.job_id))
 
 
 def finish(session: Session, attempt_id: UUID, token: str, end: Finish, *, now: datetime) -> Directive:
@@ -78,6 +78,9 @@ def finish(session: Session, attempt_id: UUID, token: str, end: Finish, *, now: 
     session.flush()
     failure = _failure(end) if end.outcome == "failed" else completeness.missing(session, attempt, end)
     if failure is None:
+        job = session.get_one(Job, attempt.job_id)
+        if job.kind is JobKind.EVALUATE:
+            early_stop.keep_what_was_asked(session, attempt, job)
         adopt(session, attempt, now)
         return CARRY_ON
     give_up(session, attempt, failure, now)

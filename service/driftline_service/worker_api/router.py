@@ -54,7 +54,11 @@ def claim_job(job_id: UUID, token: Token, body: Body, sessions: Factory, lease: 
         return claiming.claim(session, job_id, token, request.worker, lease=lease, now=now_utc())
 
 
-@router.post("/attempts/{attempt_id}/lines", responses=problems.responses(401, 409, 410, 413, 422))
+@router.post(
+    "/attempts/{attempt_id}/lines",
+    response_model_exclude_none=True,
+    responses=problems.responses(401, 409, 410, 413, 422),
+)
 def report_lines(
     attempt_id: UUID, token: Token, body: Body, sessions: Factory, lease: Lease, request: Request
 ) -> Directive:
@@ -68,14 +72,14 @@ def report_lines(
     return directive
 
 
-@router.post("/attempts/{attempt_id}/heartbeat", responses=problems.responses(401, 410))
+@router.post("/attempts/{attempt_id}/heartbeat", response_model_exclude_none=True, responses=problems.responses(401, 410))
 def report_heartbeat(attempt_id: UUID, token: Token, sessions: Factory, lease: Lease) -> Directive:
     """Still there."""
     with sessions.begin() as session:
         return reports.heartbeat(session, attempt_id, token, lease=lease, now=now_utc())
 
 
-@router.post("/attempts/{attempt_id}/finish", responses=problems.responses(401, 410, 422))
+@router.post("/attempts/{attempt_id}/finish", response_model_exclude_none=True, responses=problems.responses(401, 410, 422))
 def report_finish(attempt_id: UUID, token: Token, body: Body, sessions: Factory) -> Directive:
     """The attempt's end. `stop` says that its success was not believed, and why."""
     end = parse(Finish, body)

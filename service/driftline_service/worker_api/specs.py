@@ -5,15 +5,13 @@ from functools import lru_cache
 from driftline.contracts.jobs import BuildSpec, CheckSpec, CommitSource, EvaluateSpec, JobSpec
 from driftline.contracts.lane import Lane
 from driftline.contracts.words import JobKind, Layout
+from driftline.judge.stopping import BLOCK
 from driftline.questions import fixed_order
 
 from driftline_service.database.tables import Job, Run, RunLane
 
 DEFAULT_BATCH = 16
 """Prompts at a time where a lane says nothing or `auto`: a CPU gains nothing beyond (0.25 s a question)."""
-
-BLOCK = 100
-"""Questions looked at together (design section 5)."""
 
 VLLM_BACKENDS = ["triton"]
 """vLLM keeps no torch implementation of these kernels beside the Triton one."""
