@@ -63,6 +63,10 @@ def _judge(base: CheckArm, head: CheckEvidence) -> KernelJudgement:
     if not isinstance(base, CheckEvidence):
         reason = f"head passes; {_why_missing(base)}"
         return KernelJudgement(_view(KernelCheckResult.NOT_JUDGED, reason, base, head), new_failures=False)
+    unjudged = _unjudged_operators(base, head)
+    if unjudged:
+        reason = f"base was judged on what head was not: {unjudged}"
+        return KernelJudgement(_view(KernelCheckResult.NOT_JUDGED, reason, base, head), new_failures=False)
     worse = [view for view in _cases(base, head) if _is_worse(view)]
     if worse:
         reason = f"{len(worse)} cases pass with an error more than {WORSE_RATIO:.0f} times base's"
@@ -127,6 +131,14 @@ def _fails(case: Case) -> bool:
 
 def _key(case: Case) -> Key:
     return case.name, case.backend
+
+
+def _unjudged_operators(base: CheckEvidence, head: CheckEvidence) -> str:
+    """Subjects (the first part of a case's name) that decide on base and not on head, with what head says of them."""
+    lost = {case.name.split("/")[0] for case in base.cases if case.kind is CaseKind.CONTRACT}
+    lost -= {case.name.split("/")[0] for case in head.cases if case.kind is CaseKind.CONTRACT}
+    said = {case.name.split("/")[0]: case.message for case in head.cases if case.message}
+    return "; ".join(f"{subject} ({said[subject]})" if subject in said else subject for subject in sorted(lost))
 
 
 def _lost_backends(base: CheckArm, head: CheckEvidence) -> list[str]:

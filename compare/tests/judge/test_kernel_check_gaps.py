@@ -33,7 +33,11 @@ def test_a_failure_on_head_without_a_check_of_base_is_told_and_not_red(build, ba
 )
 def test_a_check_that_keeps_hanging_where_bases_ended_is_heads_fault(build, attempts, same_worker, result, color):
     head = ArmFailure(
-        FailureKind.TRANSIENT, "child_silent", "no line for 60 s\nand what it printed", attempts=attempts, same_worker_as_base=same_worker
+        FailureKind.TRANSIENT,
+        "child_silent",
+        "no line for 60 s\nand what it printed",
+        attempts=attempts,
+        same_worker_as_base=same_worker,
     )
     view = judged(build, build.checked(build.case()), head)
     assert (view.kernel_check.result, view.headline.color) == (result, color)
@@ -46,6 +50,22 @@ def test_a_check_without_a_case_of_the_contract_is_not_judged(build, kinds):
     view = judged(build, build.checked(build.case()), build.checked(*cases))
     assert view.kernel_check.result is KernelCheckResult.NOT_JUDGED
     assert view.headline.color == "neutral"
+
+
+def test_an_operator_that_only_base_could_be_judged_on_is_never_green(build):
+    norm = build.case("gated_norm/groups")
+    base = build.checked(build.case(), norm)
+    told = norm.model_copy(
+        update={"kind": CaseKind.OUTSIDE, "passed": False, "message": "not judged: this commit has no norm"}
+    )
+    for head, said in (
+        (build.checked(build.case(), told), "gated_norm (not judged: this commit has no norm)"),
+        (build.checked(build.case()), "gated_norm"),
+    ):
+        view = judged(build, base, head)
+        assert (view.kernel_check.result, view.headline.color) == (KernelCheckResult.NOT_JUDGED, "neutral")
+        assert view.kernel_check.reason == f"base was judged on what head was not: {said}"
+    assert judged(build, build.checked(build.case(), told), build.checked(build.case())).headline.color == "green"
 
 
 def test_a_case_that_base_does_not_have_and_head_fails_is_red(build):
