@@ -157,11 +157,11 @@ def _recomputed(results: TaskResults, key: tuple[str, str], values: NDArray[np.f
         return
     aggregation = _aggregation(results.config, key[0])
     mean, agrees = float(values.mean()), _agrees(float(values.mean()), reported)
-    if aggregation is None and not agrees:
+    if aggregation != "mean" and not agrees:
         message = f"{key[0]} is not the mean over questions, so the reported {reported:.6g} could not be recomputed"
         yield "not_recomputed", False, message, about
         return
-    if not agrees and aggregation == "mean":
+    if not agrees:
         message = f"{key[0]} under {key[1]!r} is reported as {reported:.6g}, its samples give {mean:.6g}"
         yield "mean_mismatch", True, f"{message}; results and samples do not belong together", about
         return
