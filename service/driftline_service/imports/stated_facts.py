@@ -13,6 +13,10 @@ from driftline.lmeval import Results, TaskResults
 LONGEST = 1000
 """Characters of a value, as in an environment line."""
 
+DEFAULT_MAX_GEN_TOKS = 256
+DEFAULT_SEED = 1234
+"""lm-eval's own, of its hf and vllm models. Source: lm-eval 0.4.13, models/huggingface.py and models/vllm_causallms.py."""
+
 DETAILS = (
     "model",
     "model_args",
@@ -38,10 +42,8 @@ def stated_facts(results: Results, task: TaskResults) -> dict[str, str]:
     if isinstance(filters := config.get("filter_list"), list):
         found["filters"] = _compact([entry.get("name") for entry in filters if isinstance(entry, dict)])
     if isinstance(generation := config.get("generation_kwargs"), dict):
-        found["generation"] = _compact(generation)
-        seed = results.config.get("fewshot_seed")
-        if seed is not None and generation.get("do_sample") is False:
-            found["seeds"] = f"fewshot {seed}; greedy decoding"
+        found["generation"] = _compact({"max_gen_toks": _max_gen_toks(results)} | generation)
+        found["seeds"] = _seeds(results, generation)
     if "chat_template" in raw and raw["chat_template"] is None:
         found["chat_template"] = "not applied"
     return {name: str(value)[:LONGEST] for name, value in found.items() if value is not None}
@@ -57,6 +59,29 @@ def stated_details(results: Results, task: TaskResults) -> dict[str, str]:
         "system_instruction_sha": raw.get("system_instruction_sha"),
     }  # fmt: skip
     return {name: _text(value)[:LONGEST] for name, value in found.items() if value not in (None, {}, "")}
+
+
+def _max_gen_toks(results: Results) -> object:
+    """What answers the engine where the task names no limit: lm-eval writes it nowhere."""
+    return _model_arguments(results).get("max_gen_toks", DEFAULT_MAX_GEN_TOKS)
+
+
+def _seeds(results: Results, generation: Mapping[str, Any]) -> str | None:
+    fewshot = results.config.get("fewshot_seed")
+    if fewshot is None or generation.get("do_sample") is not False:
+        return None
+    engine = f" engine {_model_arguments(results).get('seed', DEFAULT_SEED)};" if _is_vllm(results) else ""
+    return f"fewshot {fewshot};{engine} greedy decoding"
+
+
+def _is_vllm(results: Results) -> bool:
+    return results.config.get("model") == "vllm"
+
+
+def _model_arguments(results: Results) -> Mapping[str, Any]:
+    """lm-eval 0.4.13 keeps an object; older ones the text `k=v,k=v`, which is not taken apart: values may hold commas."""
+    found = results.config.get("model_args")
+    return found if isinstance(found, dict) else {}
 
 
 def _engine(model: object) -> str | None:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import httpx
 import pytest
 from driftline.contracts.imports import HistoryPoint, ImportedScore, PromoteRequest
+from driftline_service.database import worker_queries
 from driftline_service.database.tables import ImportKind
 from driftline_service.imports import promotion
 from driftline_service.imports.reported import NewScore
@@ -50,6 +51,28 @@ def test_a_lane_tells_measured_from_reported(api: httpx.Client, world: Any, repo
     assert "Root made it a baseline in environment env-1: checked" in one
     assert "num_fewshot" in one
     assert f"/imports/{stored.import_id}" in api.get("/imports").text
+
+
+def test_a_run_says_on_whose_word_its_base_rests(api: httpx.Client, world: Any, reported: Callable[..., Any]) -> None:
+    with world.sessions.begin() as session:
+        worker_queries.remember_worker(session, world.worker.facts, world.clock())
+    stored = reported()
+    asked = PromoteRequest(decided_by="Root", reason="checked", environment_id="env-1")
+    with world.sessions.begin() as session:
+        promotion.promote(session, stored.import_id, asked, Lanes((world.lane(),), ()), datetime.now(UTC))
+    run_id = world.submit()
+    world.run_until_done(run_id)
+    page = api.get(f"/runs/{run_id}").text
+    assert f"base was not measured here: it is import {stored.import_id}, reported by Ada; Root promoted it" in page
+    assert f'<a href="/imports/{stored.import_id}">reported by a person, promoted to baseline</a>' in page
+    view = api.get(f"/api/v1/runs/{run_id}").json()
+    assert (view["headline"]["color"], view["lanes"][0]["verdict"]) == ("neutral", "not_comparable")
+    markdown = api.get(f"/api/v1/runs/{run_id}/report", params={"format": "markdown"})
+    assert "base was not measured here" in markdown.text
+    rescored = api.get(f"/api/v1/runs/{run_id}/rescore").json()
+    assert [(each["name"], each["filters"][0]["questions"]) for each in rescored["evaluations"]] == [
+        ("canary V1 base", 10), ("canary V1 head", 3),
+    ]  # fmt: skip
 
 
 def test_the_chart_holds_every_point(api: httpx.Client, reported: Callable[..., Any]) -> None:
