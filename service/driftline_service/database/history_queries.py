@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from driftline.contracts.words import JobKind, JobState
+from driftline.contracts.words import Arm, JobKind, JobState
 from sqlalchemy import func, select, union
 from sqlalchemy.orm import Session
 
@@ -26,8 +26,10 @@ class Measured:
     stderr: dict[str, Any]
 
 
-def measured_on(session: Session, lane: str, *, repository: str | None, limit: int) -> list[Measured]:
-    """The newest evaluations of a lane, newest first; each once, in the run that measured it."""
+def measured_on(
+    session: Session, lane: str, *, repository: str | None, limit: int, base_only: bool = False
+) -> list[Measured]:
+    """The newest evaluations of a lane, newest first; each once, in the run that measured it. `base_only`: of base arms."""
     questions = select(func.count()).where(Sample.attempt_id == Attempt.id).scalar_subquery()
     query = (
         select(
@@ -44,6 +46,8 @@ def measured_on(session: Session, lane: str, *, repository: str | None, limit: i
     )  # fmt: skip
     if repository is not None:
         query = query.where(Repository.url == repository)
+    if base_only:
+        query = query.where(Job.arm == Arm.BASE)
     return [Measured(*row) for row in session.execute(query)]
 
 

@@ -17,16 +17,27 @@ def lane_history(session: Session, lane: str, lanes: Lanes, *, repository: str |
     Raises:
         Refusal: unknown_lane, if it is neither configured nor was ever measured or reported on.
     """
-    configured = lanes.named(lane) is not None
-    if not configured and lane not in (known := history_queries.lanes_with_history(session)):
-        names = ", ".join(map(repr, [*lanes.names, *sorted(known - set(lanes.names))]))
-        raise Refusal("unknown_lane", f"there is no lane {lane!r}; there are {names}", status=404)
+    configured = known_lane(session, lane, lanes)
     measured = history_queries.measured_on(session, lane, repository=repository, limit=limit + 1)
     reported = history_queries.reported_on(session, lane, repository=repository, limit=limit + 1)
     scores = import_queries.scores_of(session, [row.id for row in reported])
     points = [*map(_measured, measured), *(_reported(row, scores[row.id]) for row in reported)]
     points.sort(key=lambda point: (point.at, point.commit))
     return LaneHistory(lane=lane, configured=configured, points=points[-limit:], more=len(points) > limit)
+
+
+def known_lane(session: Session, lane: str, lanes: Lanes) -> bool:
+    """Whether a lane is configured; one that is in the history alone is known too.
+
+    Raises:
+        Refusal: unknown_lane, naming those that there are.
+    """
+    if lanes.named(lane) is not None:
+        return True
+    if lane not in (known := history_queries.lanes_with_history(session)):
+        names = ", ".join(map(repr, [*lanes.names, *sorted(known - set(lanes.names))]))
+        raise Refusal("unknown_lane", f"there is no lane {lane!r}; there are {names}", status=404)
+    return False
 
 
 def _measured(found: Measured) -> HistoryPoint:

@@ -1,15 +1,17 @@
-"""GET /api/v1/lanes/{name}/history, and the read-only …/rescore of runs and imports."""
+"""GET /api/v1/lanes/{name}/history and …/change-points, and the read-only …/rescore of runs and imports."""
 
 from typing import Annotated
 from uuid import UUID
 
 from driftline.contracts.base import Contract, Name
+from driftline.contracts.change_points import LaneChangePoints
 from driftline.contracts.imports import Address, LaneHistory, RescoreReport
 from fastapi import APIRouter, Query
 from pydantic import Field
 
 from driftline_service.api import problems
 from driftline_service.api.context import ContextDep, SessionDep
+from driftline_service.imports.change_points import lane_change_points
 from driftline_service.imports.history import lane_history
 from driftline_service.imports.rescoring import rescore_import, rescore_run
 
@@ -32,6 +34,14 @@ def show_history(
 ) -> LaneHistory:
     """What was measured on a lane and what people reported of it, oldest first."""
     return lane_history(session, name, found.lanes, repository=wanted.repository, limit=wanted.limit)
+
+
+@router.get("/lanes/{name}/change-points", tags=["lanes"], responses=problems.responses(404, 422))
+def show_change_points(
+    name: Name, session: SessionDep, found: ContextDep, repository: Address | None = None
+) -> LaneChangePoints:
+    """The commits from which the lane's score stays at another level, each with its confidence; spikes are none."""
+    return lane_change_points(session, name, found.lanes, repository=repository)
 
 
 @router.get("/runs/{run_id}/rescore", tags=["runs"], responses=problems.responses(404, 409, 422))
