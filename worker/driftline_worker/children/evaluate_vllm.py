@@ -39,6 +39,7 @@ def main(arguments: list[str]) -> int:
 def evaluate(spec_file: Path, channel: Channel) -> None:
     """Send every line between the first and the last. Raises Refusal."""
     spec = read_spec(spec_file)
+    channel.send("progress", phase="start_engine", done=0, total=1)  # what is imported now is part of an engine's start
     from driftline_worker.children.vllm_engine.evaluation import run_evaluation  # torch, lm-eval: seconds
 
     run_evaluation(spec, channel)

@@ -38,7 +38,6 @@ def run_evaluation(spec: VllmSpec, channel: Channel) -> None:
 
 def _run(spec: VllmSpec, channel: Channel, log: EngineLog) -> None:
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
-    channel.send("progress", phase="start_engine", done=0, total=1)
     modes, overlay = prepare(spec, Path.cwd())
     lm, banner = start(spec, log)
     try:
