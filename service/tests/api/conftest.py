@@ -75,6 +75,14 @@ def client_without_database(settings: Settings) -> Iterator[httpx.Client]:
         yield opened
 
 
+@pytest.fixture
+def embedded_without_database(settings: Settings) -> Iterator[httpx.Client]:
+    """As embedded: the database would share the service's disk."""
+    nowhere = SecretStr("postgresql+psycopg://postgres@127.0.0.1:9/postgres")
+    with serving(settings.model_copy(update={"database_url": nowhere, "embedded": True})) as opened:
+        yield opened
+
+
 @pytest.fixture(scope="session")
 def private_client(settings: Settings) -> Iterator[httpx.Client]:
     """The same database, served in private, to a client that sends no token of its own accord."""
