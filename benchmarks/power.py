@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from math import sqrt
 from pathlib import Path
 
@@ -151,6 +152,7 @@ def _by_pair(drawn: Drawn, of: Callable[[int, int], float]) -> NDArray:  # type:
     return values[place.ravel()].reshape(drawn.lost.shape)
 
 
+@cache
 def _inside(lost: int, gained: int, n: int) -> bool:
     return within_margin(paired_interval(lost, gained, n, level=INTERVAL_LEVEL), MARGIN)
 
