@@ -1,6 +1,8 @@
 """One evaluation on vLLM from spec to last line: prepare, start, generate, force. Order lives here, no numbers do."""
 
 import logging
+import os
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -9,11 +11,12 @@ from lm_eval.evaluator import evaluate
 
 from ..hf_engine.refusal import Refusal
 from ..hf_engine.task_subset import SubsetTask, load_task, sample_fields
-from ..line_channel import Channel
+from ..line_channel import Channel, LineError
 from ..score_fields import score_fields
 from .comparability import must_match, recorded
 from .engine_log import EngineLog, read_output
 from .engine_start import prepare, start
+from .engine_watch import EngineWatch, engine_processes
 from .observed_vllm import ObservedVLLM, ResponseFacts
 from .spec import VllmSpec
 from .teacher_forced import forced_logprobs, forced_text
@@ -40,6 +43,7 @@ def _run(spec: VllmSpec, channel: Channel, log: EngineLog) -> None:
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     modes, overlay = prepare(spec, Path.cwd())
     lm, banner = start(spec, log)
+    watch = EngineWatch(engine_processes(os.getpid()), lambda: _told_gone(channel, log))
     try:
         torch.set_num_threads(spec.threads)
         task = load_task(spec)
@@ -51,7 +55,17 @@ def _run(spec: VllmSpec, channel: Channel, log: EngineLog) -> None:
         generate(lm, task, spec, channel)
         force(lm, task, channel)
     finally:
+        watch.stop()
         end_engine(lm)
+
+
+def _told_gone(channel: Channel, log: EngineLog) -> None:
+    """The last line of a child whose engine is gone and whose main thread waits for it in vain; ends the process."""
+    told = log.error(RuntimeError("EngineDeadError: a process of the engine ended while it was at work"))
+    assert told is not None  # noqa: S101 - the text given is itself a known sign
+    with suppress(LineError):  # the main thread was quicker
+        channel.fail(told.kind, told.reason, told.line)
+    os._exit(1)
 
 
 def generate(lm: ObservedVLLM, task: SubsetTask, spec: VllmSpec, channel: Channel) -> None:
