@@ -5,13 +5,16 @@ from collections.abc import Iterator
 
 import pytest
 from alembic import command
+from driftline.contracts.words import Arm, JobKind, JobState
 from driftline_service.database import import_queries
 from driftline_service.database.engine import make_sessions
 from driftline_service.database.migrate import alembic_config, migrate
-from driftline_service.database.tables import Event, Import, ImportKind, ImportSample, ImportScore
+from driftline_service.database.tables import Event, Import, ImportKind, ImportSample, ImportScore, Job
 from driftline_service.imports.reported import NewSample, NewScore
 from driftline_service.imports.storing import store
 from driftline_service.intake.refusal import Refusal
+from driftline_service.runs.submission import submit
+from scripted.requests import new_run
 from sqlalchemy import Engine, delete, func, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
@@ -99,10 +102,17 @@ def test_the_log_of_imports_is_append_only(world, reported):
         session.execute(delete(Event))
 
 
-def test_undoing_the_migration_keeps_runs_and_forgets_imports(fresh_url: str, fresh_engine: Engine):
-    with make_sessions(fresh_engine).begin() as session:
-        store(session, new_import())
+def test_undoing_the_migration_keeps_other_runs_and_forgets_imports(fresh_url: str, fresh_engine: Engine):
+    """A run that stands on an import goes with it; one that does not stays with its log."""
+    sessions = make_sessions(fresh_engine)
+    with sessions.begin() as session:
+        import_id = store(session, new_import()).import_id
+        kept, standing = submit(session, new_run()), submit(session, new_run())
+        base = select(Job).where(Job.run_id == standing, Job.kind == JobKind.EVALUATE, Job.arm == Arm.BASE)
+        job = session.scalars(base).one()
+        job.import_id, job.state, job.finished_at = import_id, JobState.SUCCEEDED, func.now()
     command.downgrade(alembic_config(fresh_url), "0001")
     with fresh_engine.connect() as connection:
-        assert connection.execute(text("select count(*) from events")).scalar_one() == 0
+        assert connection.execute(text("select id from runs")).scalars().all() == [kept]
+        assert connection.execute(text("select distinct run_id from events")).scalars().all() == [kept]
     migrate(fresh_url)
