@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 from driftline.contracts.lane import Lane
 from driftline.git import GitError, Kernels, Mirror
 
+from driftline_service.intake.measured_tree import measured_tree
 from driftline_service.intake.reach import unreachable_lanes
 from driftline_service.intake.refusal import Refusal
 from driftline_service.intake.request import SubmitRequest
@@ -119,9 +120,7 @@ def _kernels(mirror: Mirror, sha: str) -> Kernels:
 
 
 def _commit(mirror: Mirror, ref: str, sha: str, kernels: Kernels) -> Commit:
-    tree = mirror.tree_id(sha, kernels.path)
-    assert tree is not None, "the kernels were just found there"  # noqa: S101
     return Commit(
         ref=ref, sha=sha, subject=mirror.commit_info(sha).subject[:LONGEST_NAME], kernel_path=kernels.path,
-        kernel_tree=tree,
+        kernel_tree=measured_tree(mirror, sha, kernels),
     )  # fmt: skip
