@@ -26,6 +26,13 @@ def submit(
     measure_noise: Annotated[
         bool, typer.Option("--measure-noise", help="base = head, both evaluated: an A/A run.")
     ] = False,
+    early_stopping: Annotated[
+        bool | None,
+        typer.Option(
+            "--early-stopping/--no-early-stopping",
+            help="Stop lanes as soon as their pairs decide; default: as configured.",
+        ),
+    ] = None,
     watch: Annotated[
         bool, typer.Option("--watch", help="Show progress, then the report; the exit code is the verdict.")
     ] = False,
@@ -62,6 +69,7 @@ def submit(
     body |= {"base": base} if base is not None else {}
     body |= {"lanes": lane} if lane else {}
     body |= {"questions": questions} if questions is not None else {}
+    body |= {"early_stopping": early_stopping} if early_stopping is not None else {}
     body |= {"margin": margin} if margin is not None else {}
     body |= {"name": name} if name is not None else {}
     run = found.post("/api/v1/runs", body)
