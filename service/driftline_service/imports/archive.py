@@ -10,7 +10,7 @@ import tarfile
 import zlib
 from collections.abc import AsyncIterator
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Self
 
 from driftline_service.intake.refusal import Refusal
 
@@ -21,6 +21,12 @@ MOST_FILES = 200
 """One results file and one samples file a task; lm-eval's largest groups have about a hundred tasks."""
 
 CHUNK_BYTES = 1 << 20
+
+LONG_HEADERS = frozenset({
+    tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK,
+})  # fmt: skip
+LARGEST_HEADER = 64 << 10
+"""Bytes; a path and its times take some hundred."""
 
 
 async def receive(chunks: AsyncIterator[bytes], upload: IO[bytes], *, limit: int) -> None:
@@ -49,7 +55,7 @@ def unpack(upload: IO[bytes], folder: Path, *, limit: int) -> None:
     """
     left = limit
     try:
-        with tarfile.open(fileobj=upload, mode="r|*") as archive:
+        with tarfile.open(fileobj=upload, mode="r|*", tarinfo=_Member) as archive:
             for count, member in enumerate(archive, start=1):
                 if count > MOST_FILES:
                     raise Refusal("too_many_files", f"the archive holds more than {MOST_FILES} files")
@@ -57,6 +63,17 @@ def unpack(upload: IO[bytes], folder: Path, *, limit: int) -> None:
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         detail = f"the body is no whole tar archive ({error}); `tar c results_*.json samples_*.jsonl` makes one"
         raise Refusal("bad_archive", detail) from error
+
+
+class _Member(tarfile.TarInfo):
+    """A member whose header is small: tarfile reads the long ones, of paths and remarks, into memory whole."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        found = super().frombuf(buf, encoding, errors)
+        if found.type in LONG_HEADERS and found.size > LARGEST_HEADER:
+            raise Refusal("bad_archive", f"the archive has a header of {found.size} bytes; `tar c FILE…` makes none")
+        return found
 
 
 def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path, left: int) -> int:

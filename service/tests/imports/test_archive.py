@@ -77,6 +77,18 @@ def test_the_caps_hold_for_what_is_unpacked(tmp_path: Path) -> None:
     assert refused.value.reason == "too_many_files"
 
 
+def test_a_header_cannot_fill_memory(tmp_path: Path) -> None:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz", format=tarfile.PAX_FORMAT) as tar:
+        member = tarfile.TarInfo(RESULTS)
+        member.pax_headers = {"comment": "x" * 100_000}
+        tar.addfile(member)
+    made.seek(0)
+    with pytest.raises(Refusal, match="a header of 10") as refused:
+        unpack(made, tmp_path, limit=100)
+    assert refused.value.reason == "bad_archive"
+
+
 def test_one_name_comes_once(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="twice"):
         unpack(archive((f"a/{RESULTS}", b"{}"), (f"b/{RESULTS}", b"{}")), tmp_path, limit=100)
