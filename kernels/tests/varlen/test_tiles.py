@@ -8,7 +8,7 @@ from pathlib import Path
 import mamba2_varlen as m2
 import pytest
 import torch
-from mamba2_varlen.triton_backend.tiles import CANDIDATES, Tile, pin_tiles, tile_for
+from mamba2_varlen.triton_backend.tiles import CANDIDATES, CHOICES, Tile, pin_tiles, tile_for
 
 SCAN_TILES = [(name, tile) for name, tiles in CANDIDATES.items() if name.startswith("ssd_") for tile in tiles[1:]]
 
@@ -32,11 +32,23 @@ def test_every_convolution_tile_equals_reference(random_tensor, assert_close, ti
     assert_close(actual.out, m2.causal_conv1d_prefill(x, weight, metadata=metadata, backend="reference").out)
 
 
+def test_choices_are_candidates_that_cover_every_size_and_yield_to_pins() -> None:
+    for kernel, choices in CHOICES.items():
+        assert {choice.tile for choice in choices} <= set(CANDIDATES[kernel])
+        bounds = [choice.up_to for choice in choices]
+        assert bounds == sorted(bounds)
+        assert bounds[-1] == float("inf")
+    assert tile_for("ssu", 2) is CHOICES["ssu"][0].tile
+    assert tile_for("ssu", 4) is CHOICES["ssu"][1].tile
+    with pin_tiles("ssu", CANDIDATES["ssu"][2]):
+        assert tile_for("ssu", 4) is CANDIDATES["ssu"][2]
+
+
 def test_pins_nest_and_end() -> None:
     first, second = CANDIDATES["ssu"][:2]
     with pin_tiles("ssu", second), pin_tiles("norm", CANDIDATES["norm"][1]):
-        assert tile_for("ssu") is second
-    assert tile_for("ssu") is first
+        assert tile_for("ssu", 4) is second
+    assert tile_for("ssu", 4) is first
 
 
 def test_pins_refuse_unknown_kernels_and_blocks() -> None:

@@ -106,8 +106,8 @@ def test_one_launch_where_it_serves_and_five_where_not(scan_case) -> None:
 
     with pin_tiles("ssd_walk", CANDIDATES["ssd_walk"][0]):
         assert launched() == ["ssd_walk"]
-        # A tile of 64 rows ends where no chunk of 32 does, so the states after each chunk need the stages.
-        assert len(launched(return_intermediate_states=True)) == 5
+        # A tile of 32 rows ends where not every chunk of 16 does, so the states after each chunk need the stages.
+        assert len(launched(chunk_size=16, return_intermediate_states=True)) == 5
     assert len(launched()) == 5
 
 

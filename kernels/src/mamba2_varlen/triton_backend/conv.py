@@ -1,4 +1,4 @@
-"""The causal convolution: a tile of tokens by channels a program, and a decode step that shifts each slot's history."""
+"""The causal convolution: some tokens of some channels a program, row by row, and a decode step that shifts each slot's history."""
 
 import torch
 import triton
@@ -8,21 +8,35 @@ from torch import Tensor
 from ..arguments import ConvArguments, ConvUpdateArguments
 from ..metadata import CONV_TILE_TOKENS
 from ..results import ConvResult
+from .gate import silu
 from .launch import cdiv, launch, refuse_float64
 
 
 @triton.jit
-def _history(
-    x_ptr, initial_ptr, place, channel, sequence, mask, channels, stride_x_t, stride_x_d, HISTORY: tl.constexpr
-):
-    # Inputs at `place`, counted from the sequence's first token, where x_ptr points; negative places are its history.
-    value = tl.load(x_ptr + place * stride_x_t + channel * stride_x_d, mask=mask & (place >= 0), other=0.0).to(
+def _input(x_ptr, initial_ptr, place, channel, sequence, wide, channels, stride_x_t, stride_x_d, HISTORY: tl.constexpr):
+    # One row of inputs at `place`, counted from the sequence's first token, where x_ptr points. Negative places are its
+    # history, which ends HISTORY rows before the sequence.
+    value = tl.load(x_ptr + place * stride_x_t + channel * stride_x_d, mask=wide & (place >= 0), other=0.0).to(
         tl.float32
     )
     if initial_ptr is not None:
         source = initial_ptr + (sequence * channels + channel) * HISTORY + place + HISTORY
-        value += tl.load(source, mask=mask & (place < 0), other=0.0).to(tl.float32)
+        value += tl.load(source, mask=wide & (place < 0) & (place >= -HISTORY), other=0.0).to(tl.float32)
     return value
+
+
+@triton.jit
+def _tap(weight_ptr, channel, wide, tap, WIDTH: tl.constexpr):
+    # Weights of one of four taps; a narrower convolution has zeros in its oldest ones.
+    index = tap - (4 - WIDTH)
+    return tl.load(weight_ptr + channel * WIDTH + index, mask=wide & (index >= 0), other=0.0).to(tl.float32)
+
+
+@triton.jit
+def _activated(out, SILU: tl.constexpr):
+    if SILU:
+        out = silu(out)
+    return out
 
 
 @triton.jit
@@ -34,52 +48,53 @@ def _conv_prefill_kernel(
 ):  # fmt: skip
     HISTORY: tl.constexpr = WIDTH - 1
     program = tl.program_id(0).to(tl.int64)
-    channel = (tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D))[None, :].to(tl.int64)
+    channel = (tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)).to(tl.int64)
     wide = channel < channels
     sequence = tl.load(sequence_ptr + program).to(tl.int64)
     tile = tl.load(tile_ptr + program).to(tl.int64)
     start = tl.load(starts_ptr + sequence).to(tl.int64)
     length = tl.load(starts_ptr + sequence + 1).to(tl.int64) - start
     first = tile * TOKENS
-    row = tl.arange(0, TOKENS)[:, None]
-    inside = (row < length - first) & wide
     x_ptr += start * stride_x_t
 
-    out = tl.zeros([TOKENS, BLOCK_D], dtype=tl.float32)
+    w0, w1 = _tap(weight_ptr, channel, wide, 0, WIDTH), _tap(weight_ptr, channel, wide, 1, WIDTH)
+    w2, w3 = _tap(weight_ptr, channel, wide, 2, WIDTH), _tap(weight_ptr, channel, wide, 3, WIDTH)
+    bias = tl.zeros([BLOCK_D], dtype=tl.float32)
     if bias_ptr is not None:
-        out += tl.load(bias_ptr + channel, mask=wide, other=0.0).to(tl.float32)
+        bias += tl.load(bias_ptr + channel, mask=wide, other=0.0).to(tl.float32)
+    a = _input(x_ptr, initial_ptr, first - 3, channel, sequence, wide, channels, stride_x_t, stride_x_d, HISTORY)
+    b = _input(x_ptr, initial_ptr, first - 2, channel, sequence, wide, channels, stride_x_t, stride_x_d, HISTORY)
+    c = _input(x_ptr, initial_ptr, first - 1, channel, sequence, wide, channels, stride_x_t, stride_x_d, HISTORY)
+    row = x_ptr + first * stride_x_t + channel * stride_x_d
+    target = out_ptr + (start + first) * stride_out_t + channel * stride_out_d
+    # Every input is read and converted once; four rows are asked for before the first is used, since no load may pass
+    # the stores of the rows before.
+    for at in range(0, TOKENS, 4):
+        left = length - first - at
+        m0, m1, m2, m3 = wide & (left > 0), wide & (left > 1), wide & (left > 2), wide & (left > 3)
+        d = tl.load(row, mask=m0, other=0.0).to(tl.float32)
+        e = tl.load(row + stride_x_t, mask=m1, other=0.0).to(tl.float32)
+        f = tl.load(row + 2 * stride_x_t, mask=m2, other=0.0).to(tl.float32)
+        g = tl.load(row + 3 * stride_x_t, mask=m3, other=0.0).to(tl.float32)
+        DTYPE: tl.constexpr = out_ptr.dtype.element_ty
+        tl.store(target, _activated(bias + w0 * a + w1 * b + w2 * c + w3 * d, SILU).to(DTYPE), mask=m0)
+        tl.store(target + stride_out_t, _activated(bias + w0 * b + w1 * c + w2 * d + w3 * e, SILU).to(DTYPE), mask=m1)
+        tl.store(
+            target + 2 * stride_out_t, _activated(bias + w0 * c + w1 * d + w2 * e + w3 * f, SILU).to(DTYPE), mask=m2
+        )
+        tl.store(
+            target + 3 * stride_out_t, _activated(bias + w0 * d + w1 * e + w2 * f + w3 * g, SILU).to(DTYPE), mask=m3
+        )
+        a, b, c = e, f, g
+        row += 4 * stride_x_t
+        target += 4 * stride_out_t
+
     if tile == 0:
-        for tap in tl.static_range(WIDTH):
-            weight = tl.load(weight_ptr + channel * WIDTH + tap, mask=wide, other=0.0).to(tl.float32)
-            out += weight * _history(
-                x_ptr,
-                initial_ptr,
-                row + (tap - HISTORY),
-                channel,
-                sequence,
-                inside,
-                channels,
-                stride_x_t,
-                stride_x_d,
-                HISTORY,
-            )
         for back in tl.static_range(HISTORY):
-            end = tl.zeros([1, BLOCK_D], dtype=tl.int64) + length + (back - HISTORY)
-            value = _history(
-                x_ptr, initial_ptr, end, channel, sequence, wide, channels, stride_x_t, stride_x_d, HISTORY
-            )
+            end = length + (back - HISTORY)
+            value = _input(x_ptr, initial_ptr, end, channel, sequence, wide, channels, stride_x_t, stride_x_d, HISTORY)
             kept = final_ptr + (sequence * channels + channel) * HISTORY + back
             tl.store(kept, value.to(final_ptr.dtype.element_ty), mask=wide)
-    else:
-        # Later tiles have all their history in x: plain wide loads.
-        source = x_ptr + (first - HISTORY) * stride_x_t + row * stride_x_t + channel * stride_x_d
-        for tap in tl.static_range(WIDTH):
-            weight = tl.load(weight_ptr + channel * WIDTH + tap, mask=wide, other=0.0).to(tl.float32)
-            out += weight * tl.load(source + tap * stride_x_t, mask=inside, other=0.0).to(tl.float32)
-    if SILU:
-        out *= tl.sigmoid(out)
-    target = out_ptr + (start + first) * stride_out_t + row * stride_out_t + channel * stride_out_d
-    tl.store(target, out.to(out_ptr.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -111,7 +126,7 @@ def _conv_update_kernel(
             tl.store(history + (tap - 1) * stride_s_w, value, mask=live)
     tl.store(history + (WIDTH - 2) * stride_s_w, x.to(state_ptr.dtype.element_ty), mask=live)
     if SILU:
-        out *= tl.sigmoid(out)
+        out = silu(out)
     out = tl.where(live, out, 0.0)
     tl.store(out_ptr + row * channels + lane, out.to(out_ptr.dtype.element_ty), mask=wide)
 

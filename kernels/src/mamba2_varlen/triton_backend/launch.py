@@ -32,10 +32,12 @@ class Launch:
 _RECORD: ContextVar[list[Launch] | None] = ContextVar("recorded_launches", default=None)
 
 
-def launch(name: str, kernel: Any, grid: Callable[[dict[str, int]], Grid], **arguments: Argument) -> None:
-    """Start `kernel` with the tile of `name`; `grid` computes the grid from the block sizes. Empty grids start
-    nothing."""
-    tile = tile_for(name)
+def launch(
+    name: str, kernel: Any, grid: Callable[[dict[str, int]], Grid], tile: Tile | None = None, **arguments: Argument
+) -> None:
+    """Start `kernel` with the tile given, else that of `name`; `grid` computes the grid from the block sizes. Empty grids
+    start nothing."""
+    tile = tile or tile_for(name)
     blocks = dict(tile.blocks)
     extent = grid(blocks)
     if 0 in extent:
@@ -45,7 +47,7 @@ def launch(name: str, kernel: Any, grid: Callable[[dict[str, int]], Grid], **arg
         record.append(Launch(name, kernel, extent, {**arguments, **blocks}, tile))
         return
     with _on_device(arguments):
-        kernel[extent](**arguments, **blocks, num_warps=tile.num_warps, num_stages=tile.num_stages)
+        kernel[extent](**arguments, **blocks, **tile.options())
 
 
 @contextmanager
@@ -85,4 +87,7 @@ def refuse_float64(x: Tensor) -> None:
 
 def _on_device(arguments: dict[str, Argument]) -> Any:
     tensor = next(value for value in arguments.values() if isinstance(value, Tensor))
-    return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
+    # Switching the device takes as long as a launch, so it is done only where there is something to switch.
+    if not tensor.is_cuda or tensor.device.index == torch.cuda.current_device():
+        return nullcontext()
+    return torch.cuda.device(tensor.device)

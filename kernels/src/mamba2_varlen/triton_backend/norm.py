@@ -6,7 +6,9 @@ import triton.language as tl
 from torch import Tensor
 
 from ..arguments import NormArguments
+from .gate import silu
 from .launch import block_of, cdiv, launch, refuse_float64
+from .tiles import tile_for
 
 
 @triton.jit
@@ -23,7 +25,7 @@ def _norm_kernel(
     gate = tl.full([BLOCK_ROWS, BLOCK], 1.0, dtype=tl.float32)
     if z_ptr is not None:
         z = tl.load(z_ptr + row[:, None] * stride_z_r + channel[None, :], mask=inside, other=0.0).to(tl.float32)
-        gate = z * tl.sigmoid(z)
+        gate = silu(z)
     if GATE_FIRST:
         x *= gate
     scale = 1.0 / tl.sqrt(tl.sum(x * x, axis=1) / group_size + eps)
@@ -44,6 +46,7 @@ def rms_norm_gated(arguments: NormArguments) -> Tensor:
         "norm",
         _norm_kernel,
         lambda blocks: (cdiv(rows, blocks["BLOCK_ROWS"]), hidden // arguments.group_size),
+        tile_for("norm", arguments.group_size),
         x_ptr=x, weight_ptr=arguments.weight.contiguous(), z_ptr=z, out_ptr=out,
         rows=rows, group_size=arguments.group_size, hidden=hidden, eps=float(arguments.eps),
         stride_x_r=x.stride(0), stride_z_r=0 if z is None else z.stride(0),

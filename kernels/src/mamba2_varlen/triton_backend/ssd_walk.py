@@ -10,6 +10,7 @@ import triton.language as tl
 
 from ..arguments import SsdArguments
 from ..results import SsdResult
+from .gate import silu
 from .launch import block_of, cdiv, launch, product_dtype
 from .step import step_size
 from .tiles import is_pinned, tile_for
@@ -110,7 +111,7 @@ def _walk_kernel(
         if z_ptr is not None:
             gate = z_ptr + at * stride_z_t + q[:, None] * stride_z_t + p[None, :] * stride_z_p
             z = tl.load(gate, mask=row_wide, other=0.0).to(tl.float32)
-            out *= z * tl.sigmoid(z)
+            out *= silu(z)
         target = out_ptr + at * stride_out_t + q[:, None] * stride_out_t + p[None, :] * stride_out_p
         tl.store(target, out.to(out_ptr.dtype.element_ty), mask=row_wide)
         if intermediate_ptr is not None:  # noqa: SIM102  None is compiled in, the rest decided as it runs
@@ -144,13 +145,14 @@ def walk(arguments: SsdArguments) -> SsdResult:
     kept = None
     if arguments.return_intermediate_states:
         kept = torch.empty((metadata.chunks, *shape), dtype=arguments.state_dtype, device=x.device)
-    tile = tile_for("ssd_walk")
+    tile = tile_for("ssd_walk", heads * metadata.sequences)
     z_strides = (0, 0, 0) if z is None else z.stride()
     d_strides = (0, 0) if D is None else (D.stride(0), D.stride(1) if D.dim() == 2 else 0)
     launch(
         "ssd_walk",
         _walk_kernel,
         lambda blocks: (heads, metadata.sequences, cdiv(headdim, blocks["BLOCK_P"])),
+        tile,
         x_ptr=x, dt_ptr=dt, A_ptr=arguments.A.contiguous(), B_ptr=B, C_ptr=C, D_ptr=D, z_ptr=z,
         bias_ptr=None if bias is None else bias.contiguous(),
         initial_ptr=None if initial is None else initial.contiguous(),
@@ -181,4 +183,5 @@ def _tiles_nest(arguments: SsdArguments) -> bool:
     """States are reported at chunks' ends, so then a chunk must end where a tile does."""
     if not arguments.return_intermediate_states:
         return True
-    return arguments.metadata.chunk_size % tile_for("ssd_walk").block("BLOCK_Q") == 0
+    tile = tile_for("ssd_walk", arguments.x.shape[1] * arguments.metadata.sequences)
+    return arguments.metadata.chunk_size % tile.block("BLOCK_Q") == 0

@@ -5,8 +5,10 @@ import triton.language as tl
 from torch import Tensor
 
 from ..arguments import SsuArguments
+from .gate import silu
 from .launch import block_of, cdiv, launch, refuse_float64
 from .step import step_size
+from .tiles import tile_for
 
 
 @triton.jit
@@ -53,7 +55,7 @@ def _ssu_kernel(
         z = tl.load(z_ptr + row * stride_z_b + head * stride_z_h + channel * stride_z_p, mask=wide, other=0.0).to(
             tl.float32
         )
-        out *= z * tl.sigmoid(z)
+        out *= silu(z)
     out = tl.where(live, out, 0.0)
     target = out_ptr + row * stride_out_b + head * stride_out_h + channel * stride_out_p
     tl.store(target, out.to(out_ptr.dtype.element_ty), mask=wide)
@@ -73,6 +75,7 @@ def selective_state_update(arguments: SsuArguments) -> Tensor:
         "ssu",
         _ssu_kernel,
         lambda blocks: (rows, heads, cdiv(headdim, blocks["BLOCK_P"])),
+        tile_for("ssu", state.element_size()),
         state_ptr=state, x_ptr=x, dt_ptr=dt, A_ptr=arguments.A.contiguous(), B_ptr=B, C_ptr=C, D_ptr=D, z_ptr=z,
         bias_ptr=None if bias is None else bias.contiguous(),
         slot_ptr=None if indices is None else indices.contiguous(),
