@@ -1,0 +1,356 @@
+"""`driftline compare` as a user runs it: verdicts, exit codes, the JSON of design section 9, and every way to ask."""
+
+import json
+import re
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+C_FIELDS = {
+    "task", "metric", "filter", "n", "base", "head", "lost", "gained", "p_value", "p_adjusted", "interval",
+    "smallest_visible_drop", "verdict",
+}  # fmt: skip
+
+RIGHT = [place % 3 != 0 for place in range(600)]
+
+
+def lost(count, gained=0):
+    """RIGHT with so many answers lost and gained."""
+    changed = list(RIGHT)
+    for place in [i for i, right in enumerate(RIGHT) if right][:count]:
+        changed[place] = False
+    for place in [i for i, right in enumerate(RIGHT) if not right][:gained]:
+        changed[place] = True
+    return changed
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys):
+    """Run a command line in this process, in the test's folder; a bug is a traceback of the test."""
+    from driftline.cli.app import run
+
+    def call(*arguments):
+        monkeypatch.chdir(tmp_path)
+        code = run(list(arguments))
+        return SimpleNamespace(
+            returncode=code, **{f"std{name}": text for name, text in capsys.readouterr()._asdict().items()}
+        )
+
+    return call
+
+
+@pytest.fixture
+def compared(here, lm_eval_files, tmp_path):
+    """Write two gsm8k evaluations and compare them; the answer, and its JSON."""
+
+    def run(base, head, *options, **departures):
+        lm_eval_files.write(tmp_path / "base", lm_eval_files.gsm8k(base))
+        lm_eval_files.write(tmp_path / "head", lm_eval_files.gsm8k(head, **departures))
+        answer = here("compare", "base", "head", "--json", *options)
+        return answer, json.loads(answer.stdout) if answer.stdout else None
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("head", "options", "verdict", "code"),
+    [
+        (lost(60), (), "regressed", 2),
+        (lost(0, 60), (), "improved", 0),
+        (lost(3, 2), (), "equivalent", 0),
+        (lost(0), (), "equivalent", 0),
+        (lost(16, 9), (), "underpowered", 0),
+        (lost(16, 9), ("--strict",), "underpowered", 4),
+        (lost(60), ("--margin", "0.2"), "equivalent", 0),
+        (lost(3, 2), ("--margin", "0.001"), "underpowered", 0),
+        (RIGHT[:500], (), "not_comparable", 3),
+    ],
+)
+def test_verdict_and_exit_code(compared, head, options, verdict, code):
+    answer, report = compared(RIGHT, head, *options)
+    assert (report["verdict"], answer.returncode) == (verdict, code), answer.stdout + answer.stderr
+    assert answer.stderr == ""
+    assert set(report) == {"verdict", "comparisons", "problems"}
+    assert all(set(each) == C_FIELDS for each in report["comparisons"])
+    assert [each["filter"] for each in report["comparisons"]] == ["strict-match", "flexible-extract"]
+
+
+def test_the_figures_are_those_of_the_exact_test(compared):
+    """McNemar's p of 40 lost and 60 gained is 0.0569; two cells double it."""
+    _, report = compared(RIGHT, lost(60, 40))
+    cell = report["comparisons"][0]
+    assert (cell["task"], cell["metric"], cell["n"], cell["lost"], cell["gained"]) == (
+        "gsm8k",
+        "exact_match",
+        600,
+        60,
+        40,
+    )
+    assert cell["p_value"] == pytest.approx(0.0569, abs=5e-5)
+    assert cell["p_adjusted"] == pytest.approx(2 * cell["p_value"])
+    assert cell["head"] - cell["base"] == pytest.approx(-20 / 600)
+    low, high = cell["interval"]
+    assert low < -20 / 600 < high
+
+
+def test_the_same_figures_as_the_service(lm_eval_files, tmp_path):
+    """One lane of a run and two files with the same answers give the same cell."""
+    import numpy as np
+    from driftline.comparison import Wanted, compare
+    from driftline.contracts.words import Metric
+    from driftline.judge.cell import CellName, binary_cell, comparison
+    from driftline.lmeval import open_output
+    from driftline.statistics.holm import adjusted
+
+    for name, right in (("base", RIGHT), ("head", lost(30, 12))):
+        lm_eval_files.write(tmp_path / name, lm_eval_files.gsm8k(right))
+    found = compare(open_output(tmp_path / "base"), open_output(tmp_path / "head"), Wanted(margin=0.025))
+    cell = binary_cell(
+        CellName("gsm8k", Metric.EXACT_MATCH, "strict-match"), np.array(RIGHT), np.array(lost(30, 12)), 0.025
+    )
+    assert found.report.comparisons[0] == comparison(cell, adjusted([cell.p_value] * 2, 2)[0], 2)
+
+
+@pytest.mark.parametrize(("base", "head"), [([True], [True]), ([True], [False]), ([False], [True])])
+def test_one_question_settles_nothing(compared, base, head):
+    answer, report = compared(base, head)
+    assert (report["verdict"], answer.returncode) == ("underpowered", 0)
+    assert report["comparisons"][0]["p_value"] == 1.0
+
+
+def test_no_question_is_never_green(compared):
+    answer, report = compared([], [])
+    assert (report["verdict"], answer.returncode) == ("not_comparable", 3)
+
+
+def test_all_wrong_in_both_is_never_green(compared):
+    answer, report = compared([False] * 600, [False] * 600)
+    assert (report["verdict"], answer.returncode) == ("not_comparable", 3)
+    assert {each["code"] for each in report["problems"]} == {"all_wrong"}
+
+
+def test_all_right_in_both_is_equivalent_and_said(compared):
+    answer, report = compared([True] * 600, [True] * 600)
+    assert (report["verdict"], answer.returncode) == ("equivalent", 0)
+    assert {each["code"] for each in report["problems"]} == {"all_right"}
+
+
+def test_all_right_to_all_wrong_is_regressed(compared):
+    answer, report = compared([True] * 600, [False] * 600)
+    assert (report["verdict"], answer.returncode) == ("regressed", 2)
+    assert report["comparisons"][0]["interval"][0] == pytest.approx(-1.0)
+
+
+@pytest.mark.parametrize(
+    ("departures", "code", "message"),
+    [
+        ({"shots": 4}, "shots_differ", "5 shots in base, 4 in head"),
+        ({"shots": 4}, "prompt_differs", "prompt of 600 questions, first of 0"),
+        ({"question": "How much is two times {}?"}, "text_differs", "the same name does not make it the same task"),
+        ({"task_config": {"generation_kwargs": {"until": ["Question:", "</s>", "<|im_end|>"], "do_sample": False,
+                                                "temperature": 0.0, "max_gen_toks": 64}}}, "settings_differ", "generation_kwargs"),
+        ({"task_config": {"filter_list": [{"name": "strict-match", "filter": []}]}}, "filter_differs", "'strict-match'"),
+        ({"task_config": {"metric_list": [{"metric": "exact_match", "aggregation": "mean", "ignore_case": True}]}},
+         "metric_differs", "exact_match is defined otherwise"),
+        ({"task": "gsm8k_cot"}, "task_missing", "gsm8k: head has no such task"),
+        ({"task_config": {"output_type": "loglikelihood"}}, "settings_differ", "output_type"),
+    ],
+)  # fmt: skip
+def test_what_makes_them_another_test_is_named(compared, departures, code, message):
+    answer, report = compared(RIGHT, RIGHT, **departures)
+    assert (report["verdict"], answer.returncode) == ("not_comparable", 3)
+    assert any(each["code"] == code and each["blocks"] and message in each["message"] for each in report["problems"])
+
+
+def test_a_renamed_filter_is_not_comparable_unless_left_out(here, lm_eval_files, tmp_path):
+    scores = {"exact_match": [float(right) for right in RIGHT]}
+    lm_eval_files.write(tmp_path / "base", lm_eval_files.gsm8k(RIGHT))
+    renamed = lm_eval_files.Evaluation({"strict-match": scores, "loose": scores})
+    lm_eval_files.write(tmp_path / "head", renamed)
+    answer = here("compare", "base", "head", "--json")
+    report = json.loads(answer.stdout)
+    assert answer.returncode == 3
+    assert {each["filter"] for each in report["problems"] if each["code"] == "filter_missing"} == {
+        "flexible-extract",
+        "loose",
+    }
+    assert {each["filter"]: each["verdict"] for each in report["comparisons"]} == {
+        "strict-match": "equivalent", "flexible-extract": "not_comparable", "loose": "not_comparable",
+    }  # fmt: skip
+    assert here("compare", "base", "head", "--filter", "strict-match").returncode == 0
+
+
+def test_a_drop_is_red_even_beside_what_cannot_be_compared(here, lm_eval_files, tmp_path):
+    other = lm_eval_files.gsm8k(RIGHT, task="other")
+    lm_eval_files.write(tmp_path / "base", lm_eval_files.gsm8k(RIGHT), other)
+    lm_eval_files.write(tmp_path / "head", lm_eval_files.gsm8k(lost(60)))
+    assert here("compare", "base", "head").returncode == 2
+    assert here("compare", "base", "head", "--task", "other").returncode == 3
+
+
+def test_versions_and_models_that_differ_are_remarks(compared):
+    answer, report = compared(RIGHT, RIGHT, version="0.4.8", model="another")
+    assert answer.returncode == 0
+    told = " ".join(each["message"] for each in report["problems"])
+    assert 'lm_eval_version: base "0.4.13", head "0.4.8"' in told
+    assert 'model_name: base "a-model", head "another"' in told
+    assert not any(each["blocks"] for each in report["problems"])
+
+
+def test_answers_out_of_a_stale_cache_are_not_comparable(here, lm_eval_files, tmp_path):
+    cached = {"use_cache": "cache"}
+    lm_eval_files.write(tmp_path / "base", lm_eval_files.gsm8k(RIGHT, config=cached))
+    lm_eval_files.write(tmp_path / "head", lm_eval_files.gsm8k(RIGHT, config=cached, model="another"))
+    answer = here("compare", "base", "head", "--json")
+    assert answer.returncode == 3
+    assert {"stale_answers", "use_cache"} <= {each["code"] for each in json.loads(answer.stdout)["problems"]}
+
+
+@pytest.mark.parametrize(
+    ("move", "higher", "verdict"),
+    [(-0.1, True, "regressed"), (0.1, True, "improved"), (0.1, False, "regressed"), (-0.1, False, "improved"),
+     (0.1, None, "regressed"), (0.0, True, "equivalent"), (0.0, None, "equivalent")],
+)  # fmt: skip
+def test_other_metrics_by_permutation_in_their_own_direction(here, lm_eval_files, tmp_path, move, higher, verdict):
+    values = [0.3 + 0.4 * (place % 7) / 7 for place in range(200)]
+    for name, moved in (("base", 0.0), ("head", move)):
+        scores = {"none": {"rouge": [each + moved * (1 + place % 3) / 2 for place, each in enumerate(values)]}}
+        written = lm_eval_files.Evaluation(scores, task="sums", higher_is_better=higher)
+        lm_eval_files.write(tmp_path / name, written)
+    report = json.loads(here("compare", "base", "head", "--json").stdout)
+    cell = report["comparisons"][0]
+    assert (cell["verdict"], cell["metric"], cell["lost"], cell["gained"]) == (verdict, "rouge", None, None)
+    named = {each["code"] for each in report["problems"]}
+    assert "permutation" in named
+    assert ("no_direction" in named) is (higher is None)
+
+
+def test_few_questions_without_a_move_are_not_taken_for_certainty(here, lm_eval_files, tmp_path):
+    for name in ("base", "head"):
+        lm_eval_files.write(tmp_path / name, lm_eval_files.Evaluation({"none": {"rouge": [0.5] * 5}}, task="sums"))
+    report = json.loads(here("compare", "base", "head", "--json").stdout)
+    assert report["verdict"] == "underpowered"
+    assert report["comparisons"][0]["interval"][1] == pytest.approx(1 - 0.05 ** (1 / 5))
+
+
+def test_a_metric_that_is_no_share_needs_its_own_margin(here, lm_eval_files, tmp_path):
+    for name, move in (("base", 0.0), ("head", 0.05)):
+        scores = {"none": {"bleu": [30 + place % 11 + move * (-1) ** place for place in range(200)]}}
+        lm_eval_files.write(tmp_path / name, lm_eval_files.Evaluation(scores, task="sums"))
+    answer = here("compare", "base", "head", "--json")
+    assert json.loads(answer.stdout)["verdict"] == "underpowered"
+    assert "no_margin" in answer.stdout
+    answer = here("compare", "base", "head", "--json", "--metric-margin", "bleu=0.5")
+    assert json.loads(answer.stdout)["verdict"] == "equivalent"
+
+
+def test_a_task_whose_metrics_have_no_question_score_is_never_green(here, lm_eval_files, tmp_path):
+    for name in ("base", "head"):
+        written = lm_eval_files.Evaluation({"none": {"f1": [[1, 0], [1, 1]]}}, task="choice", metric_values={"f1": 0.5})
+        lm_eval_files.write(tmp_path / name, written)
+    answer = here("compare", "base", "head", "--json")
+    assert answer.returncode == 3
+    assert {"no_question_score", "nothing_to_compare"} <= {
+        each["code"] for each in json.loads(answer.stdout)["problems"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--margin", "0"), "--margin 0: a fraction between 0 and 1"),
+        (("--margin", "2.5"), "0.025 is two and a half points"),
+        (("--margin", "nan"), "--margin nan"),
+        (("--metric-margin", "bleu"), "METRIC=VALUE"),
+        (("--metric-margin", "bleu=-1"), "METRIC=VALUE"),
+        (("--task", "mmlu"), "no task 'mmlu' in these evaluations; there are: gsm8k"),
+        (("--filter", "none"), "there are: strict-match, flexible-extract"),
+        (("--metric", "acc"), "there are: exact_match"),
+        (("--markdown",), "--json or --markdown"),
+        (("--html", "nowhere/report.html"), "nowhere/report.html: No such file or directory"),
+    ],
+)
+def test_a_mistake_is_one_line_and_a_remedy(compared, options, message):
+    answer, _ = compared(RIGHT[:9], RIGHT[:9], *options)
+    assert answer.returncode == 1
+    assert message in answer.stderr
+    assert answer.stderr.startswith("driftline: ")
+    assert answer.stderr.count("\n") == 1
+
+
+def test_a_damaged_file_is_bad_input(here, lm_eval_files, tmp_path):
+    for name in ("base", "head"):
+        lm_eval_files.write(tmp_path / name, lm_eval_files.gsm8k(RIGHT[:9]))
+    path = next((tmp_path / "head").rglob("samples_*"))
+    path.write_bytes(path.read_bytes()[:-9])
+    answer = here("compare", "base", "head", "--json")
+    assert (answer.returncode, answer.stdout) == (1, "")
+    assert answer.stderr.count("\n") == 1
+    assert "line 18: not complete JSON" in answer.stderr
+
+
+def test_the_explanation_says_all_four_things(here, lm_eval_files, tmp_path):
+    lm_eval_files.write(tmp_path / "base", lm_eval_files.gsm8k(RIGHT))
+    lm_eval_files.write(tmp_path / "head", lm_eval_files.gsm8k(lost(60), responses={3: "No idea."}))
+    told = here("compare", "base", "head", "--explain").stdout
+    assert "What was compared" in told
+    assert "gsm8k: 600 questions; the answer's text differs in 1 (0.2 %)." in told
+    assert "Head lost 60 answers that base had right, and gained 0 that base had wrong." in told
+    assert "chance alone would give so uneven a split of the changed answers with p < 0.0001" in told
+    assert "The true move lies in [-12" in told
+    assert "What would make it surer: evaluate both again" in told
+    answer = here("compare", "base", "head", "--explain", "--json")
+    assert json.loads(answer.stdout)["verdict"] == "regressed"
+    assert "What was compared" in answer.stderr
+
+
+def test_markdown_is_one_table_and_the_problems(here, lm_eval_files, tmp_path):
+    for name, right in (("base", RIGHT), ("head", lost(60))):
+        lm_eval_files.write(tmp_path / name, lm_eval_files.gsm8k(right, total=1319))
+    told = here("compare", "base", "head", "--markdown").stdout
+    rows = [line for line in told.splitlines() if line.startswith("|gsm8k|exact_match|")]
+    assert len(rows) == 2
+    assert "|60|0|" in rows[0]
+    assert rows[0].endswith("|exact McNemar|**regressed**|")
+    assert told.startswith("## regressed")
+    assert "- `limited`: base, gsm8k" in told
+
+
+def test_the_page_needs_nothing_else_and_shows_hostile_answers_as_text(here, lm_eval_files, tmp_path):
+    hostile = {1: "<script>alert(1)</script> \0 the end", 2: " It is 3, I think.\n#### 3"}
+    lm_eval_files.write(tmp_path / "base", lm_eval_files.gsm8k(RIGHT))
+    lm_eval_files.write(tmp_path / "head", lm_eval_files.gsm8k(lost(2), responses=hostile))
+    answer = here("compare", "base", "head", "--html", "report.html")
+    assert answer.returncode == 0, answer.stderr
+    page = (tmp_path / "report.html").read_text()
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "\0" not in page
+    assert not re.search(r"""(src|href)\s*=\s*["'](?!#)""", page), "nothing is loaded from elsewhere"
+    assert page.count("<svg") == 1
+    assert 'exact_match under strict-match: <span class="badge lost">lost</span>' in page
+    assert "<mark>&lt;script&gt;alert(1)&lt;/script&gt;</mark>" in page
+    assert " It is <mark>3,</mark> I think." in page
+    assert page.count("<article>") == 2
+
+
+def test_as_a_program_of_its_own(driftline, lm_eval_files, tmp_path):
+    for name, right in (("base", RIGHT), ("head", lost(60))):
+        lm_eval_files.write(tmp_path / name, lm_eval_files.gsm8k(right), zipped=name == "head")
+    answer = driftline("compare", "base", "head", "--json", folder=tmp_path)
+    assert (answer.returncode, json.loads(answer.stdout)["verdict"], answer.stderr) == (2, "regressed", "")
+
+
+def test_neither_torch_nor_the_service_nor_a_socket_is_loaded(lm_eval_files, tmp_path):
+    for name in ("base", "head"):
+        lm_eval_files.write(tmp_path / name, lm_eval_files.gsm8k(RIGHT))
+    heavy = {"torch", "driftline_service", "sqlalchemy", "httpx", "scipy.optimize", "scipy.stats", "pygal", "jinja2"}
+    program = (
+        "import sys\nfrom driftline.cli.app import run\n"
+        f"code = run(['compare', {str(tmp_path / 'base')!r}, {str(tmp_path / 'head')!r}, '--explain'])\n"
+        f"print(code, sorted({heavy} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == "0 []\n"
