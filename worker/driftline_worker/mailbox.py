@@ -5,6 +5,7 @@ kombu's own takes a file that its writer has just created and not yet filled, an
 
 import json
 import os
+import time
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -12,6 +13,9 @@ from typing import Any
 from kombu.transport import filesystem
 
 FOLDER = "filesystem://"
+
+TORN_SECONDS = 60.0
+"""A writer fills its file within milliseconds; the service has sent another message long before this."""
 
 
 class Channel(filesystem.Channel):
@@ -61,8 +65,11 @@ def options(broker_url: str) -> dict[str, Any]:
 
 
 def _whole(path: Path) -> bool:
-    """kombu writes a message in one go: it is empty or complete."""
+    """kombu writes a message in one go: it is empty or complete. One that stays empty was written to a full disk."""
     try:
-        return path.stat().st_size > 0
+        found = path.stat()
+        if found.st_size == 0 and time.time() - found.st_mtime > TORN_SECONDS:
+            path.unlink()
+        return found.st_size > 0
     except FileNotFoundError:
         return False

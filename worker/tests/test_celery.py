@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from queue import Empty
 from typing import Any
 from uuid import uuid4
 
@@ -156,6 +157,10 @@ def test_a_message_that_is_not_whole_yet_waits(tmp_path: Path) -> None:
     with app.connection_for_read() as connection, connection.channel() as channel:
         assert channel._get("cpu") == {"whole": 1}
         assert [path.name for path in messages.iterdir()] == ["1_a.cpu.msg"]
+        os.utime(messages / "1_a.cpu.msg", (0, 0))  # its writer met a full disk, long ago
+        with pytest.raises(Empty):
+            channel._get("cpu")
+        assert list(messages.iterdir()) == []
         (messages / "1_a.cpu.msg").write_text('{"late": 1}')
         assert channel._get("cpu") == {"late": 1}
     app.close()
