@@ -11,7 +11,7 @@ from driftline_worker.settings import WorkerSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPOSE = compose_stack.read_compose()
-OURS = ("migrate", *compose_stack.SERVERS)
+OURS = ("migrate", "github", *compose_stack.SERVERS)
 
 
 def _known(service):
@@ -38,7 +38,8 @@ def test_every_command_is_a_module_that_exists(service):
 def test_every_secret_is_declared_made_and_mounted_where_it_is_read(tmp_path):
     make_secrets.make(tmp_path)
     declared = {name: Path(entry["file"]).name for name, entry in COMPOSE["secrets"].items()}
-    assert {path.name for path in tmp_path.iterdir()} == set(declared.values())
+    of_the_app = {"github_private_key", "github_webhook_secret"}  # GitHub makes these
+    assert {path.name for path in tmp_path.iterdir()} == set(declared.values()) - of_the_app
     for service in COMPOSE["services"].values():
         read = set(re.findall(r"/run/secrets/(\w+)", str(service)))
         assert read == set(service.get("secrets", []))
@@ -60,7 +61,7 @@ def test_workers_cannot_reach_the_database():
     networks = {name: set(service["networks"]) for name, service in COMPOSE["services"].items()}
     assert "database" not in networks["worker"]
     assert {name for name, used in networks.items() if "database" in used} == {
-        "postgres", "migrate", "service", "reconciler",
+        "postgres", "migrate", "service", "reconciler", "github",
     }  # fmt: skip
     assert all(COMPOSE["networks"][name]["internal"] for name in ("database", "broker"))
     assert "database_url" not in COMPOSE["services"]["worker"]["secrets"]

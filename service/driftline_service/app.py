@@ -28,6 +28,7 @@ from driftline_service.api.wakeups import Wakeups
 from driftline_service.auth.hosts import HostRule
 from driftline_service.auth.token import AdminToken
 from driftline_service.database.engine import make_engine, make_sessions
+from driftline_service.github import webhook
 from driftline_service.imports import archive_router, history_router, import_router
 from driftline_service.lanes import read_lanes
 from driftline_service.metrics.served import RequestTimes, Served
@@ -41,8 +42,8 @@ PARTS = (
 )  # fmt: skip
 """Each has a `router`. Whoever adds one, adds it here. In a private service all of them ask for a token."""
 
-OPEN_PARTS = (health, metrics, worker_api, login_pages, api_page)
-"""Those that ask for their own kind of token, or for none: Prometheus, workers, and the login page."""
+OPEN_PARTS = (health, metrics, worker_api, login_pages, api_page, webhook)
+"""Those that ask for their own kind of token, or for none: Prometheus, workers, GitHub, and the login page."""
 
 DESCRIPTION = """Did this commit move the model's accuracy away from main?
 

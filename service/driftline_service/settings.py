@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ENVIRONMENT_PREFIX = "DRIFTLINE_"
 
-SECRETS = ("database_url", "broker_url", "admin_token")
+SECRETS = ("database_url", "broker_url", "admin_token", "github_webhook_secret", "github_private_key")
 """May come from a file instead, named by `<setting>_file`: a file is not shown by `docker inspect`."""
 
 MEGABYTE = 1 << 20
@@ -52,6 +52,12 @@ class Settings(BaseSettings):
 
     private: bool = Field(default=False, description="Reading needs a token too; pages ask for it at /login")
 
+    github_app_id: int | None = Field(default=None, ge=1, description="The GitHub App's id; unset: no GitHub")
+    github_private_key: SecretStr | None = Field(default=None, description="The App's private key, PEM")
+    github_webhook_secret: SecretStr | None = Field(default=None, description="What its webhooks are signed with")
+    github_api_url: str = Field(default="https://api.github.com", pattern=r"^https?://", description="REST API")
+    github_label: str = Field(default="driftline", description="A pull request so labelled is always measured")
+
     lease_seconds: int = Field(default=60, ge=5, description="An attempt unheard of for so long is lost")
     max_body_bytes: int = Field(default=MEGABYTE, ge=1024, description="Largest request body of the public API")
     max_worker_body_bytes: int = Field(
@@ -76,6 +82,12 @@ class Settings(BaseSettings):
     def _one_admin_token(self) -> Self:
         if self.admin_token is not None and self.admin_token_sha256 is not None:
             raise ValueError("give the admin token or its sha256, not both")
+        return self
+
+    @model_validator(mode="after")
+    def _whole_github(self) -> Self:
+        if (self.github_app_id is None) != (self.github_private_key is None):
+            raise ValueError("a GitHub App needs both github_app_id and github_private_key")
         return self
 
     @classmethod

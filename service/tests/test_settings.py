@@ -41,3 +41,9 @@ def test_token_and_hash_together_are_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("DRIFTLINE_ADMIN_TOKEN_SHA256", "0" * 64)
     with pytest.raises(ValidationError, match="not both"):
         Settings.from_environment()
+
+
+def test_half_a_github_app_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRIFTLINE_GITHUB_APP_ID", "12")
+    with pytest.raises(ValidationError, match="needs both github_app_id and github_private_key"):
+        Settings.from_environment()

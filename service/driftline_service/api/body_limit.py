@@ -14,6 +14,10 @@ PATIENCE_BYTES = 16 << 20
 IMPORTS_PATH = "/api/v1/imports"
 """Its body goes to a file as it comes, so it may be large."""
 
+WEBHOOK_PATH = "/github/webhook"
+WEBHOOK_BYTES = 10 << 20
+"""GitHub sends up to 25 MB; what is read here never comes near a tenth of that."""
+
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
@@ -26,6 +30,8 @@ class BodyLimits:
     def of(self, path: str) -> int:
         if path == IMPORTS_PATH:
             return self.archive
+        if path == WEBHOOK_PATH:
+            return WEBHOOK_BYTES
         return self.worker if path.startswith("/worker/") else self.public
 
 

@@ -2,6 +2,7 @@
 
 from driftline_service.database.access_tables import ApiToken, AuditEntry
 from driftline_service.database.base import Base
+from driftline_service.database.github_tables import GithubDelivery, GithubPull, GithubRun
 from driftline_service.database.import_tables import Import, ImportKind, ImportSample, ImportScore
 from driftline_service.database.job_tables import Attempt, ClaimToken, Job, OutboxMessage, Worker
 from driftline_service.database.result_tables import KernelBuild, KernelCase, Question, Sample, TeacherForced
@@ -15,6 +16,7 @@ PROGRESS_CHANNEL = "driftline_progress"
 
 __all__ = [
     "EVENTS_CHANNEL", "PROGRESS_CHANNEL", "ApiToken", "Attempt", "AuditEntry", "Base", "ClaimToken", "Event",
-    "Import", "ImportKind", "ImportSample", "ImportScore", "Job", "KernelBuild", "KernelCase", "OutboxMessage",
-    "Question", "Repository", "Run", "RunLane", "Sample", "TeacherForced", "Worker",
+    "GithubDelivery", "GithubPull", "GithubRun", "Import", "ImportKind", "ImportSample", "ImportScore", "Job",
+    "KernelBuild", "KernelCase", "OutboxMessage", "Question", "Repository", "Run", "RunLane", "Sample",
+    "TeacherForced", "Worker",
 ]  # fmt: skip

@@ -1,0 +1,95 @@
+"""The few requests that are made of GitHub's REST API, as the App's installation on a repository."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from githubkit import AppInstallationAuthStrategy, GitHub
+from githubkit.exception import GitHubException, RequestFailed
+
+WRITERS = frozenset({"admin", "maintain", "write"})
+TIMEOUT_SECONDS = 20.0
+
+
+class GithubDown(Exception):  # noqa: N818 - a condition that passes
+    """GitHub did not answer, refused for now, or the App is not allowed to; to be tried again later."""
+
+
+class Gone(Exception):  # noqa: N818
+    """What was asked about is not there any more: a deleted comment, repository or installation."""
+
+
+class Client(Protocol):
+    """What the desk and the showcase need; repositories are `owner/name`."""
+
+    def may_write(self, installation: int, repository: str, user: str) -> bool: ...
+    def comment(self, installation: int, repository: str, number: int, body: str, comment_id: int | None) -> int: ...
+    def check_run(
+        self, installation: int, repository: str, fields: Mapping[str, Any], check_run_id: int | None
+    ) -> int: ...
+
+
+class AppClient:
+    """Speaks as the App. Tokens of installations are fetched and renewed by githubkit; rate limits are waited for."""
+
+    def __init__(self, app_id: int, private_key: str, api_url: str) -> None:
+        self._app_id, self._key, self._url = app_id, private_key, api_url
+        self._installations: dict[int, GitHub[AppInstallationAuthStrategy]] = {}
+
+    def may_write(self, installation: int, repository: str, user: str) -> bool:
+        """Whether a user may write to the repository.
+
+        Raises:
+            GithubDown: if it could not be asked.
+        """
+        try:
+            answer = self._send(installation, "GET", f"/repos/{repository}/collaborators/{user}/permission")
+        except Gone:
+            return False
+        return answer.get("role_name") in WRITERS or answer.get("permission") in WRITERS
+
+    def comment(self, installation: int, repository: str, number: int, body: str, comment_id: int | None) -> int:
+        """Write the one comment anew, or for the first time; its id. A comment somebody deleted is written again.
+
+        Raises:
+            GithubDown: if it could not be written.
+        """
+        if comment_id is not None:
+            try:
+                self._send(installation, "PATCH", f"/repos/{repository}/issues/comments/{comment_id}", {"body": body})
+            except Gone:
+                pass
+            else:
+                return comment_id
+        answer = self._send(installation, "POST", f"/repos/{repository}/issues/{number}/comments", {"body": body})
+        return int(answer["id"])
+
+    def check_run(self, installation: int, repository: str, fields: Mapping[str, Any], check_run_id: int | None) -> int:
+        """Make or update a check run; its id.
+
+        Raises:
+            GithubDown: if it could not be written.
+        """
+        if check_run_id is not None:
+            self._send(installation, "PATCH", f"/repos/{repository}/check-runs/{check_run_id}", fields)
+            return check_run_id
+        return int(self._send(installation, "POST", f"/repos/{repository}/check-runs", fields)["id"])
+
+    def _send(self, installation: int, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        try:
+            answer = self._of(installation).request(method, path, json=None if body is None else dict(body))
+        except RequestFailed as error:
+            if error.response.status_code in (404, 410):
+                raise Gone(f"{method} {path}: {error.response.status_code}") from error
+            raise GithubDown(f"{method} {path}: {error.response.status_code} {error.response.text[:200]}") from error
+        except GitHubException as error:
+            raise GithubDown(f"{method} {path}: {error}") from error
+        read: dict[str, Any] = answer.json()
+        return read
+
+    def _of(self, installation: int) -> "GitHub[AppInstallationAuthStrategy]":
+        if installation not in self._installations:
+            strategy = AppInstallationAuthStrategy(self._app_id, self._key, installation)
+            self._installations[installation] = GitHub(
+                strategy, base_url=self._url, timeout=TIMEOUT_SECONDS, http_cache=False
+            )
+        return self._installations[installation]

@@ -1,0 +1,111 @@
+"""Makes runs for pull requests and for main: which commits, when not, and what is said instead."""
+
+from dataclasses import replace
+
+from pydantic import ValidationError
+from sqlalchemy.orm import Session
+
+from driftline_service.database import audit, github_queries
+from driftline_service.database.github_tables import GithubPull
+from driftline_service.github.commands import Command, Verb
+from driftline_service.github.events import PushEvent
+from driftline_service.intake.plan import plan
+from driftline_service.intake.refusal import Refusal
+from driftline_service.intake.request import SubmitRequest
+from driftline_service.lanes import Lanes
+from driftline_service.runs.cancellation import supersede
+from driftline_service.runs.submission import NewRun, submit
+from driftline_service.settings import Settings
+
+NOBODY = "github"
+"""Who made a run that no person asked for."""
+
+SILENT = frozenset({"no_kernels", "same_commit", "layouts_differ"})
+"""Refusals of a pull request that nobody asked to measure: it is not about kernels."""
+
+
+class Measuring:
+    """Plans and submits in the caller's transaction."""
+
+    def __init__(self, lanes: Lanes, settings: Settings) -> None:
+        self._lanes, self._settings = lanes, settings
+
+    def consider(self, session: Session, pull: GithubPull, *, asked: bool, name: str) -> str:
+        """Measure the head unless it was measured, is a stranger's, or touches no kernel that a lane can see."""
+        if any(run.head_sha == pull.head_sha for run in github_queries.runs_of(session, pull.id)):
+            return "measured already"
+        try:
+            new = self._planned(pull, name=name)
+        except Refusal as refusal:
+            return self._refused(pull, refusal, loud=asked and refusal.reason not in SILENT)
+        if not asked and (new.base.kernel_tree == new.head.kernel_tree or len(new.unreachable) == len(new.lanes)):
+            return "touches no kernel that a lane can see"
+        if pull.fork and pull.approved_sha != pull.head_sha:
+            pull.look = True
+            pull.notice = (
+                "This branch is a fork's, so nothing of it has run. Somebody who may write here can let this very commit "
+                f"run: `/driftline approve {pull.head_sha}`"
+            )
+            return "waits for approval"
+        return self._submit(session, pull, new, asked_by=NOBODY)
+
+    def run(self, session: Session, pull: GithubPull, command: Command, *, asked_by: str) -> str:
+        """Measure the head that is seen now, because a person who may asked for it."""
+        if pull.fork and pull.approved_sha != pull.head_sha:
+            pull.notice = f"First look at the commit, then say `/driftline approve {pull.head_sha}`."
+            return "waits for approval"
+        before = github_queries.runs_of(session, pull.id)
+        if command.verb is Verb.RERUN and not before:
+            pull.notice = "There is no run to repeat; `/driftline run` makes one."
+            return "nothing to repeat"
+        try:
+            new = self._planned(pull, name=f"#{pull.number}", lanes=list(command.lanes) or None, base=command.against)
+        except Refusal as refusal:
+            return self._refused(pull, refusal, loud=True)
+        return self._submit(session, pull, new, asked_by=asked_by)
+
+    def main(self, session: Session, event: PushEvent) -> str:
+        """Measure a push to the main branch against what was there before, so that later runs find their base known."""
+        try:
+            request = SubmitRequest(repo=event.repository.clone_url, head=event.after, base=event.before)
+            new = plan(
+                request, lanes=self._lanes, settings=self._settings, idempotency_key=f"github:main:{event.after}"
+            )
+        except (Refusal, ValidationError) as refusal:
+            return f"not measured: {refusal}"
+        if new.base.kernel_tree == new.head.kernel_tree:
+            return "touches no kernels"
+        run_id = submit(session, replace(new, created_by=NOBODY))
+        audit.note(session, NOBODY, "run_submitted", run_id, repository=new.repository_url, head=new.head.sha)
+        return f"run {run_id} of {event.repository.default_branch}"
+
+    def _planned(
+        self, pull: GithubPull, *, name: str, lanes: list[str] | None = None, base: str | None = None
+    ) -> NewRun:
+        """The head against where it left the branch it is to be merged into."""
+        try:
+            request = SubmitRequest(repo=pull.clone_url, head=pull.head_sha, base=base, lanes=lanes)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise Refusal("malformed", f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        title = " ".join(name.split())[:150]
+        return replace(
+            plan(request, lanes=self._lanes, settings=self._settings), name=f"{pull.repository}#{pull.number} {title}"
+        )
+
+    def _submit(self, session: Session, pull: GithubPull, new: NewRun, *, asked_by: str) -> str:
+        older = github_queries.unfinished_of(session, pull.id)
+        run_id = submit(session, replace(new, created_by=asked_by))
+        for run in older:
+            supersede(session, run.id, run_id)
+        github_queries.link(session, pull.id, run_id)
+        pull.look, pull.notice = True, ""
+        audit.note(session, asked_by, "run_submitted", run_id, repository=new.repository_url, head=new.head.sha)
+        return f"run {run_id}" + (f", {len(older)} superseded" if older else "")
+
+    @staticmethod
+    def _refused(pull: GithubPull, refusal: Refusal, *, loud: bool) -> str:
+        if loud:
+            pull.look = True
+            pull.notice = f"Not measured: {refusal}."
+        return f"refused: {refusal.reason}"

@@ -1,0 +1,71 @@
+"""What GitHub is shown of a pull request: one comment, and one check run on the head commit. Pure: view in, fields out."""
+
+from typing import Any
+
+from driftline.contracts.report import RunView
+from driftline.contracts.words import RunState
+from driftline.report.markdown import markdown
+
+from driftline_service.pages.times import about
+
+MARKER = "<!-- driftline -->"
+"""Tells our comment from others; GitHub keeps it and shows it to nobody."""
+
+MOST_CHARACTERS = 60_000
+"""GitHub takes 65,536; a report that is longer is cut at a line and named as such."""
+
+CHECK_NAME = "driftline"
+
+CONCLUSIONS = {"green": "success", "red": "failure", "neutral": "neutral", "grey": "neutral"}
+ENDED = {RunState.CANCELLED: "cancelled", RunState.SUPERSEDED: "skipped", RunState.FAILED: "neutral"}
+
+
+def comment(view: RunView | None, *, head: str, notice: str, public_url: str) -> str:
+    """The comment: what was refused or is waited for, then the latest run, and a word if it is of an older head."""
+    parts = [MARKER]
+    if notice:
+        parts.append(notice)
+    if view is not None:
+        if view.head != head:
+            parts.append(f"_The head is `{head[:10]}` now; what follows is of `{view.head[:10]}`._")
+        parts.append(_run(view, public_url))
+    return _fitting("\n\n".join(parts), public_url)
+
+
+def check_run(view: RunView, *, public_url: str) -> dict[str, Any]:
+    """Fields of the check run on the head commit. Missing data is never green: only a judged run concludes by colour."""
+    fields: dict[str, Any] = {
+        "name": CHECK_NAME, "head_sha": view.head, "external_id": str(view.run_id),
+        "details_url": f"{public_url}/runs/{view.run_id}",
+        "output": {"title": view.headline.sentence[:250], "summary": _fitting(_summary(view), public_url)},
+    }  # fmt: skip
+    if not view.state.finished:
+        return fields | {"status": "queued" if view.state is RunState.QUEUED else "in_progress"}
+    conclusion = ENDED.get(view.state) or CONCLUSIONS[view.headline.color]
+    return fields | {"status": "completed", "conclusion": conclusion}
+
+
+def _run(view: RunView, public_url: str) -> str:
+    address = f"{public_url}/runs/{view.run_id}"
+    if view.state is RunState.DONE:
+        return f"{markdown(view)}\n[The run]({address}) · [changed answers]({address}/samples)"
+    left = "" if view.remaining_seconds is None else f", about {about(view.remaining_seconds)} left"
+    return (
+        f"**Driftline** compares `{view.head[:10]}` with `{view.base[:10]}` on {_lanes(view)}: {view.state}{left}. "
+        f"[Watch it]({address})"
+    )
+
+
+def _summary(view: RunView) -> str:
+    return markdown(view) if view.state is RunState.DONE else view.headline.sentence
+
+
+def _lanes(view: RunView) -> str:
+    return ", ".join(lane.name for lane in view.lanes) or "no lane"
+
+
+def _fitting(text: str, public_url: str) -> str:
+    if len(text) <= MOST_CHARACTERS:
+        return text
+    kept = text[:MOST_CHARACTERS].rsplit("\n", 1)[0]
+    return f"{kept}\n\n_Cut here; the whole report is on {public_url}._"

@@ -1,0 +1,87 @@
+"""Keeps GitHub showing the present: looks at what each pull request should show, and sends what differs.
+
+Nothing is queued: after a crash, an outage or a rate limit the next look sends the latest and nothing stale.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from driftline_service.database import github_queries
+from driftline_service.database.engine import Sessions
+from driftline_service.database.github_tables import GithubPull
+from driftline_service.github import rendering
+from driftline_service.github.client import Client, GithubDown, Gone
+from driftline_service.judging import live_view
+from driftline_service.logs import logger
+
+LONGEST_BACK_OFF = timedelta(minutes=15)
+FIRST_BACK_OFF = timedelta(seconds=5)
+GONE_FOR = timedelta(days=1)
+"""A repository that is not there is asked again so seldom."""
+
+_log = logger("driftline.github")
+
+
+class Showcase:
+    """Brings comments and check runs up to date."""
+
+    def __init__(self, sessions: Sessions, client: Client, public_url: str, clock: Callable[[], datetime]) -> None:
+        self._sessions, self._client, self._url, self._clock = sessions, client, public_url.rstrip("/"), clock
+
+    def step(self) -> int:
+        """One look at every pull request that is due; how many were looked at."""
+        with self._sessions() as session:
+            due = github_queries.pulls_to_look_at(session, self._clock())
+        for pull_id in due:
+            with self._sessions.begin() as session:
+                self._look_at(session, pull_id)
+        return len(due)
+
+    def _look_at(self, session: Session, pull_id: UUID) -> None:
+        pull = session.get_one(GithubPull, pull_id, with_for_update=True)
+        runs = github_queries.runs_of(session, pull_id)
+        try:
+            self._show_comment(session, pull, runs[0].id if runs else None)
+            for run in runs:
+                self._show_check(session, pull, run.id)
+                github_queries.linked(session, run.id).shown_state = run.state.value
+        except Gone as error:
+            self._postpone(pull, str(error), GONE_FOR)
+        except GithubDown as error:
+            self._postpone(pull, str(error), min(FIRST_BACK_OFF * 2**pull.tries, LONGEST_BACK_OFF))
+        else:
+            pull.look, pull.tries, pull.next_try_at, pull.last_error = False, 0, None, None
+
+    def _show_comment(self, session: Session, pull: GithubPull, run_id: UUID | None) -> None:
+        view = None if run_id is None else live_view(session, run_id)
+        if view is None and not pull.notice:
+            return
+        body = rendering.comment(view, head=pull.head_sha, notice=pull.notice, public_url=self._url)
+        if (mark := _mark(body)) == pull.shown:
+            return
+        pull.comment_id = self._client.comment(
+            pull.installation_id, pull.repository, pull.number, body, pull.comment_id
+        )
+        pull.shown = mark
+
+    def _show_check(self, session: Session, pull: GithubPull, run_id: UUID) -> None:
+        row = github_queries.linked(session, run_id)
+        fields = rendering.check_run(live_view(session, run_id), public_url=self._url)
+        if (mark := _mark(fields)) == row.shown:
+            return
+        row.check_run_id = self._client.check_run(pull.installation_id, pull.repository, fields, row.check_run_id)
+        row.shown = mark
+
+    def _postpone(self, pull: GithubPull, error: str, wait: timedelta) -> None:
+        pull.tries, pull.last_error, pull.next_try_at = pull.tries + 1, error[:500], self._clock() + wait
+        _log.warning("not_shown", repository=pull.repository, number=pull.number, error=error, again_in=str(wait))
+
+
+def _mark(content: str | Mapping[str, Any]) -> str:
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

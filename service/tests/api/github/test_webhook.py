@@ -1,0 +1,73 @@
+"""Webhooks at the door: signed, once, in bounds, answered before anything is done."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from .conftest import SECRET
+
+
+def _reason(answer: httpx.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["reason"]
+
+
+def test_a_signed_delivery_is_kept_once(side: Any) -> None:
+    first = side.send("ping", side.common(), delivery="d-1")
+    assert (first.status_code, first.json()) == (202, {"delivery": "d-1", "kept": True})
+    assert side.send("ping", side.common(), delivery="d-1").json()["kept"] is False
+    assert side.outcomes() == [None]  # answered before it is handled
+    side.work()
+    assert side.outcomes() == ["nothing to do"]
+
+
+def test_a_forged_body_changes_nothing(side: Any) -> None:
+    assert _reason(side.send("pull_request", side.pull_request(), secret="guessed")) == (401, "wrong_signature")
+    assert side.outcomes() == []
+
+
+@pytest.mark.parametrize("signature", [None, "", "sha1=abc", "sha256=", "sha256=" + "0" * 64, "sha256=é"])
+def test_a_signature_that_is_none_is_refused(side: Any, signature: str | None) -> None:
+    headers = [(b"X-GitHub-Event", b"ping"), (b"X-GitHub-Delivery", b"x")]
+    if signature is not None:
+        headers.append((b"X-Hub-Signature-256", signature.encode()))
+    answer = side.client.post("/github/webhook", content=b"{}", headers=headers)
+    assert _reason(answer) == (401, "wrong_signature")
+
+
+@pytest.mark.parametrize("payload", ["[]", "nonsense", '{"a": ', "[" * 100_000])
+def test_a_signed_body_that_is_no_object_is_refused(side: Any, payload: str) -> None:
+    import hmac
+    from hashlib import sha256
+
+    signature = "sha256=" + hmac.new(SECRET.encode(), payload.encode(), sha256).hexdigest()
+    headers = {"X-GitHub-Event": "ping", "X-GitHub-Delivery": "x", "X-Hub-Signature-256": signature}
+    answer = side.client.post("/github/webhook", content=payload.encode(), headers=headers)
+    assert _reason(answer) == (400, "malformed")
+
+
+def test_more_than_ten_megabytes_are_refused(side: Any) -> None:
+    answer = side.client.post(
+        "/github/webhook", content=b"x" * (10 * (1 << 20) + 1), headers={"X-GitHub-Event": "ping"}
+    )
+    assert _reason(answer) == (413, "body_too_large")
+
+
+def test_text_that_postgresql_cannot_hold_is_kept(side: Any) -> None:
+    payload = side.common() | {"zen": "NUL \0 and \ud800"}
+    assert side.send("ping", json.loads(json.dumps(payload))).status_code == 202
+
+
+def test_a_service_without_an_app_says_so(client: httpx.Client) -> None:
+    assert _reason(client.post("/github/webhook", content=b"{}")) == (404, "no_github")
+
+
+@pytest.mark.parametrize(
+    ("event", "payload"),
+    [("pull_request", {}), ("pull_request", {"installation": 1}), ("push", {"ref": 3}), ("unheard_of", {"a": 1})],
+)
+def test_a_payload_of_another_shape_is_put_aside(side: Any, event: str, payload: dict[str, Any]) -> None:
+    side.send(event, side.common() | payload)
+    side.work()
+    assert side.outcomes()[0].startswith(("not understood", "nothing to do"))
