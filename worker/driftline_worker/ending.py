@@ -11,7 +11,8 @@ Reason = Literal[
     "child_died", "child_silent", "child_too_slow", "cpu_limit", "garbage_output", "flooded_channel", "flooded_output",
     "lines_lost",
     "out_of_memory", "disk_full", "scratch_full", "too_many_processes", "worker_stopped", "model_missing", "dataset_missing",
-    "dataset_changed", "environment_refused", "environment_missing", "release_unknown", "compiled_sources_changed",
+    "dataset_changed", "environment_refused", "environment_missing", "remote_code_missing", "gpu_busy",
+    "release_unknown", "compiled_sources_changed",
     "report_refused", "worker_error",
 ]  # fmt: skip
 

@@ -1,0 +1,74 @@
+"""Free memory of this machine's GPUs: an engine is started only when what an earlier one held is back."""
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from driftline.contracts.lane import Lane
+from driftline.contracts.words import FailureKind
+
+from driftline_worker.ending import CannotRun
+
+QUERY = ("nvidia-smi", "--query-gpu=memory.free,memory.total", "--format=csv,noheader,nounits")
+QUERY_SECONDS = 20
+PATIENCE_SECONDS = 120.0
+"""A driver gives the memory of a killed process back within seconds."""
+
+LOOK_SECONDS = 2.0
+DEFAULT_SHARE = 0.9
+"""vLLM's own gpu_memory_utilization."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuMemory:
+    """Both in MiB, as nvidia-smi counts."""
+
+    free: int
+    total: int
+
+
+def parse_memory(text: str) -> list[GpuMemory]:
+    """One GPU a line. A line that does not tell both sizes ("[N/A]") is left out."""
+    found = []
+    for line in text.splitlines():
+        free, _, total = (part.strip() for part in line.partition(","))
+        if free.isdigit() and total.isdigit():
+            found.append(GpuMemory(int(free), int(total)))
+    return found
+
+
+def wait_for_memory(
+    lane: Lane, read: Callable[[], Sequence[GpuMemory]] | None = None, *, patience_seconds: float = PATIENCE_SECONDS
+) -> None:
+    """Return when as many GPUs as the lane wants have the share free that its engine will ask for.
+
+    Raises:
+        CannotRun: gpu_busy, transient: others hold the memory; no_gpu, permanent: there are fewer GPUs than it wants.
+    """
+    read = read or read_memory
+    wanted = int(lane.engine_arguments.get("tensor_parallel_size", 1))
+    share = float(lane.engine_arguments.get("gpu_memory_utilization", DEFAULT_SHARE))
+    deadline = time.monotonic() + patience_seconds
+    while True:
+        seen = read()
+        if len(seen) < wanted:
+            message = f"lane {lane.name} wants {wanted} GPUs, nvidia-smi tells of {len(seen)}"
+            raise CannotRun(FailureKind.PERMANENT, "no_gpu", message)
+        if sum(gpu.free >= share * gpu.total for gpu in seen) >= wanted:
+            return
+        if time.monotonic() >= deadline:
+            held = ", ".join(f"{gpu.free} of {gpu.total} MiB free" for gpu in seen)
+            message = f"lane {lane.name} needs {share:.0%} of {wanted} GPUs, after {patience_seconds:.0f} s: {held}"
+            raise CannotRun(FailureKind.TRANSIENT, "gpu_busy", message)
+        threading.Event().wait(min(LOOK_SECONDS, patience_seconds))
+
+
+def read_memory() -> list[GpuMemory]:
+    """What nvidia-smi tells; nothing where it does not run."""
+    try:
+        answer = subprocess.run(QUERY, capture_output=True, text=True, timeout=QUERY_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return parse_memory(answer.stdout)
