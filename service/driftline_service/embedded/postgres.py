@@ -95,15 +95,21 @@ def prepare(folder: DataFolder) -> Postgres:
     """
     user = _system_user() if os.geteuid() == 0 else None
     server = Postgres(folder, _socket_folder(folder, user), user)
-    if user is not None:
-        _let_through(folder.root / "postgres")
-        _let_through(wheel_programs() / "postgres")
+    clear_way(server)
     if folder.postgres.exists():
         _check_owner_and_version(folder.postgres, user)
         clear_leftover(folder.postgres)
     else:
         _initialise(server)
     return server
+
+
+def clear_way(server: Postgres) -> None:
+    """Let PostgreSQL's own user through to its folder and programs. Asked before each start: others may have closed the
+    way meanwhile (pytest does, to every user but its own)."""
+    if server.system_user is not None:
+        _let_through(server.folder.root / "postgres")
+        _let_through(wheel_programs() / "postgres")
 
 
 def start(server: Postgres, child: Child) -> None:

@@ -136,6 +136,7 @@ class Supervisor:
         elif time.monotonic() >= child.next_start:
             child.next_start = 0.0
             if child.program.name == "postgres" and self._database is not None:
+                postgres.clear_way(self._database)
                 postgres.clear_leftover(self._folder.postgres)
             child.start()
             self._remember()
