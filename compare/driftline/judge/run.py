@@ -55,11 +55,7 @@ def _run_verdict(lanes: Sequence[LaneView]) -> Verdict | None:
 
 def _view(one: Weighed, comparisons: list[Comparison]) -> LaneView:
     lane, noise = one.evidence.lane, one.evidence.noise
-    told = [
-        sentence
-        for cell, done in zip(one.cells, comparisons, strict=True)
-        for sentence in _sentences(done, cell)
-    ]
+    told = [sentence for cell, done in zip(one.cells, comparisons, strict=True) for sentence in _sentences(done, cell)]
     if one.cells and len(one.cells) < CELLS_A_LANE:
         comparisons = [*comparisons, unmeasured_logprob(lane.task.name)]
         told.append("log-probability: not measured on both arms, so a drift below the answers cannot be ruled out")
