@@ -56,6 +56,11 @@ RECONCILERS = text("""
       and ((classid::bigint << 32) | objid::bigint) = :key
 """)
 
+WEBHOOKS = text("""
+    select count(*), coalesce(extract(epoch from :now - min(received_at)), 0)
+    from github_deliveries where handled_at is null and tries < :most
+""")
+
 WORKERS = text("select count(*) filter (where last_seen >= :since), count(*) from workers")
 
 

@@ -8,6 +8,7 @@ from prometheus_client.registry import Collector
 from sqlalchemy.orm import Session
 
 from driftline_service.database.engine import Sessions
+from driftline_service.database.github_queries import MOST_TRIES
 from driftline_service.metrics import queries
 from driftline_service.runs.leadership import LOCK_KEY
 
@@ -112,7 +113,13 @@ def _workers(session: Session, now: datetime) -> Iterator[Metric]:
     yield workers
 
 
-FAMILIES = (_jobs, _outcomes, _runs, _reconciler, _workers)
+def _webhooks(session: Session, now: datetime) -> Iterator[Metric]:
+    waiting, age = queries.rows(session, queries.WEBHOOKS, now=now, most=MOST_TRIES)[0]
+    yield GaugeMetricFamily("driftline_webhooks_waiting", "Webhooks kept and not handled", value=_number(waiting))
+    yield GaugeMetricFamily("driftline_webhook_lag_seconds", "Age of the oldest such webhook", value=_number(age))
+
+
+FAMILIES = (_jobs, _outcomes, _runs, _reconciler, _workers, _webhooks)
 
 
 def _number(value: object) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from driftline.contracts.words import AttemptState, FailureKind, JobState
 from driftline_service.database.engine import Sessions
-from driftline_service.database.tables import Attempt, Job, OutboxMessage, Worker
+from driftline_service.database.tables import Attempt, GithubDelivery, Job, OutboxMessage, Worker
 from driftline_service.metrics.state import QueueState
 from driftline_service.runs.leadership import Leadership
 from driftline_service.runs.submission import submit
@@ -85,6 +85,17 @@ def test_failed_attempts_and_their_seconds_are_counted_by_class(
     assert _value(figures, "attempt_failures_total", kind="build", **{"class": "lost"}) == 2
     assert _value(figures, "attempt_failures_total", kind="build", **{"class": "transient"}) == 1
     assert _value(figures, "child_seconds_total", kind="build", queue=job.queue) == 7.5
+
+
+def test_webhooks_that_wait_are_counted_with_the_age_of_the_oldest(
+    figures: CollectorRegistry, core_sessions: Sessions
+) -> None:
+    with core_sessions.begin() as session:
+        for name, age, tries in (("a", 70, 0), ("b", 20, 1), ("given up", 900, 5)):
+            received = NOW - timedelta(seconds=age)
+            session.add(GithubDelivery(id=name, event="ping", payload={}, received_at=received, tries=tries))
+        session.add(GithubDelivery(id="done", event="ping", payload={}, received_at=NOW, handled_at=NOW))
+    assert (_value(figures, "webhooks_waiting"), _value(figures, "webhook_lag_seconds")) == (2, 70)
 
 
 def test_workers_long_unheard_are_told_apart(figures: CollectorRegistry, core_sessions: Sessions) -> None:
