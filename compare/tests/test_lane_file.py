@@ -143,3 +143,15 @@ def test_a_lane_names_the_environment_it_runs_in() -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"nowhere\.toml: cannot be read"):
         read_lanes(tmp_path / "nowhere.toml")
+
+
+def test_a_lane_may_stop_early_only_on_engine_hf() -> None:
+    sparing = SMALL + "early_stopping = true\n"
+    assert parse_lanes(sparing, origin="small.toml").all[0].early_stopping is True
+    assert parse_lanes(SMALL, origin="small.toml").all[0].early_stopping is False
+    with pytest.raises(ConfigurationError, match=r"small\.toml: lane 'one': early_stopping serves engine hf only"):
+        parse_lanes(VLLM + "early_stopping = true\n", origin="small.toml")
+
+
+def test_the_shipped_lanes_ask_all_their_questions() -> None:
+    assert not any(lane.early_stopping for lane in read_lanes(SHIPPED).all)
