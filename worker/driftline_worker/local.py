@@ -115,12 +115,12 @@ def _source(settings: ChildSettings, repo: str, commit: str) -> CommitSource:
     else:
         mirror.fetch()
     sha = mirror.resolve(commit)
-    kernels = mirror.find_kernels(sha)
+    kernels = mirror.find_kernels(sha, foreign=True)
     if kernels is None:
         raise GitError(
             "no_kernels",
             f"commit {sha[:12]} of {mirror.url.shown} has no Mamba2 kernels: neither a package mamba2_varlen nor "
-            "vLLM's folder of them; choose another commit",
+            "vLLM's or mamba_ssm's folder of them; choose another commit",
         )
     return CommitSource(url=repo, sha=sha, layout=kernels.layout, kernel_path=kernels.path)
 
@@ -129,7 +129,7 @@ def _spec(kind: Literal["check", "build"], source: CommitSource) -> CheckSpec | 
     job, run = uuid4(), uuid4()
     if kind == "build":
         return BuildSpec(job_id=job, run_id=run, arm=Arm.HEAD, source=source)
-    backends = ["triton"] if source.layout is Layout.VLLM else ["torch", "triton"]
+    backends = ["torch", "triton"] if source.layout is Layout.MAMBA2_VARLEN else ["triton"]
     return CheckSpec(job_id=job, run_id=run, arm=Arm.HEAD, source=source, backends=backends)
 
 

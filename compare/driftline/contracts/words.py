@@ -19,10 +19,11 @@ class Mode(StrEnum):
 
 
 class Layout(StrEnum):
-    """How a repository keeps its kernels."""
+    """How a repository keeps its kernels. Runs take the first two; `mamba_ssm` is for `driftline check-kernels` alone."""
 
     MAMBA2_VARLEN = "mamba2_varlen"
     VLLM = "vllm"
+    MAMBA_SSM = "mamba_ssm"
 
 
 class RunState(StrEnum):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from driftline.contracts.words import Layout
 
 PACKAGE = "mamba2_varlen"
+MAMBA_SSM_FOLDER = "mamba_ssm"
 VLLM_FOLDER = "vllm/model_executor/layers/mamba/ops"
 
 
@@ -28,3 +29,9 @@ def kernels_in(paths: Iterable[str]) -> Kernels | None:
     if packages:
         return Kernels(Layout.MAMBA2_VARLEN, min(packages, key=lambda path: (path.count("/"), len(path), path)))
     return Kernels(Layout.VLLM, VLLM_FOLDER) if vllm else None
+
+
+def foreign_kernels_in(paths: Iterable[str]) -> Kernels | None:
+    """Kernels that can be checked and have no lanes: state-spaces/mamba's."""
+    mamba_ssm = f"{MAMBA_SSM_FOLDER}/ops/triton/ssd_combined.py" in paths
+    return Kernels(Layout.MAMBA_SSM, MAMBA_SSM_FOLDER) if mamba_ssm else None

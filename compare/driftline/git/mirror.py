@@ -12,7 +12,7 @@ from driftline.git.command import NETWORK_SECONDS, PROBE_SECONDS, Answer, Git
 from driftline.git.commit_info import FORMAT, CommitInfo, parse_commit
 from driftline.git.errors import GitError
 from driftline.git.file_lock import locked, remove_left_locks
-from driftline.git.kernels import Kernels, kernels_in
+from driftline.git.kernels import Kernels, foreign_kernels_in, kernels_in
 from driftline.git.names import Url, checked_path, checked_ref, checked_sha, is_full_sha, may_be_sha, parse_url
 
 REMOTE_PROTOCOLS = "https:http:ssh"
@@ -171,10 +171,11 @@ class Mirror:
         answer = self.git.get("diff-tree", *options, "--end-of-options", checked_sha(base), checked_sha(head))
         return _names(answer.out)
 
-    def find_kernels(self, sha: str) -> Kernels | None:
-        """The commit's Mamba2 kernels, None if it has none."""
+    def find_kernels(self, sha: str, *, foreign: bool = False) -> Kernels | None:
+        """The commit's Mamba2 kernels, None if it has none; `foreign` ones too, which can be checked but not run."""
         answer = self.git.get("ls-tree", "-r", "-z", "--name-only", "--full-tree", "--end-of-options", checked_sha(sha))
-        return kernels_in(_names(answer.out))
+        paths = _names(answer.out)
+        return kernels_in(paths) or (foreign_kernels_in(paths) if foreign else None)
 
     def commit_info(self, sha: str) -> CommitInfo:
         """Raises GitError (unknown_commit) if the commit is not here."""

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from driftline.git import GitError, Mirror
+from driftline.contracts.words import Layout
+from driftline.git import GitError, Kernels, Mirror
 
 Commit = Callable[..., str]
 Git = Callable[..., str]
@@ -66,3 +67,10 @@ def test_a_folder_that_is_no_repository_is_named(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     with pytest.raises(GitError, match="no git repository"):
         Mirror.open(tmp_path / "cache", str(tmp_path / "plain")).borrow()
+
+
+def test_mamba_ssm_s_folder_is_found_only_where_it_is_asked_for(mirror: Mirror, commit: Commit) -> None:
+    sha = commit({"mamba_ssm/ops/triton/ssd_combined.py": "x = 1\n", "mamba_ssm/__init__.py": ""})
+    mirror.borrow()
+    assert mirror.find_kernels(sha) is None
+    assert mirror.find_kernels(sha, foreign=True) == Kernels(Layout.MAMBA_SSM, "mamba_ssm")

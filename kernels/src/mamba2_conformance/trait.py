@@ -6,6 +6,7 @@ from enum import StrEnum
 class Trait(StrEnum):
     """An adapter says which of these its kernels do not have at all, and which their callers never ask for."""
 
+    CONVOLUTION = "convolution"
     EMPTY_SEQUENCES = "empty_sequences"
     WIDE_CONVOLUTION = "wide_convolution"
     CHUNK_SIZE_REFUSED = "chunk_size_refused"

@@ -6,7 +6,7 @@ from pathlib import Path
 from mamba2_conformance.adapters import varlen
 from mamba2_conformance.adapters.protocol import Adapter, LoadError
 
-LOADERS = {varlen.PACKAGE: "varlen", "vllm": "vllm.adapter"}
+LOADERS = {varlen.PACKAGE: "varlen", "vllm": "vllm.adapter", "mamba_ssm": "mamba_ssm.adapter"}
 """Layout -> the module here whose `load` takes the folder. Those of Triton-only layouts are imported when asked for:
 our own layout runs without Triton."""
 

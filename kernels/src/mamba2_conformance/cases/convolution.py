@@ -34,6 +34,11 @@ DTYPES = {
 
 
 def cases() -> Iterator[Case]:
+    for case in unmarked():
+        yield replace(case, traits=case.traits | {Trait.CONVOLUTION})
+
+
+def unmarked() -> Iterator[Case]:
     for width in WIDTHS:
         yield prefill_case(f"convolution/width_{width}", width, past=False)
         yield prefill_case(f"convolution/width_{width}_with_past", width, past=True)

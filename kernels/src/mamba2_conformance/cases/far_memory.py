@@ -15,6 +15,7 @@ from mamba2_conformance.cases.scanned import compared
 from mamba2_conformance.deviation import Deviation, deviation
 from mamba2_conformance.draw import ScanShape
 from mamba2_conformance.problem import Scan
+from mamba2_conformance.trait import Trait
 
 HALF = torch.bfloat16
 
@@ -44,7 +45,8 @@ def cases() -> Iterator[Case]:
         ("convolution/step_far_slots", convolution_in_far_slots, f"3 slots, {FAR.slots_apart} apart, bfloat16"),
         ("state_update/far_slots", update_in_far_slots, f"3 slots, {FAR.slots_apart} apart, bfloat16"),
     ):
-        yield Case(name, config, check, backends=frozenset({"triton"}), needs_gpu=True)
+        traits = frozenset({Trait.CONVOLUTION} if name.startswith("convolution") else ())
+        yield Case(name, config, check, backends=frozenset({"triton"}), traits=traits, needs_gpu=True)
 
 
 def scan_of_a_slice(subject: Subject) -> Sequence[Deviation]:

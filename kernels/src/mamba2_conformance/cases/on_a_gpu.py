@@ -12,6 +12,7 @@ from mamba2_conformance.cases import carried_state, scanned, tile
 from mamba2_conformance.deviation import Deviation, deviation, same_bits
 from mamba2_conformance.draw import ScanShape, name_of
 from mamba2_conformance.problem import Scan
+from mamba2_conformance.trait import Trait
 
 STATE = frozenset({"initial_states"})
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -51,7 +52,8 @@ def cases(adapter: Adapter) -> Iterator[Case]:
 
 
 def gpu_case(name: str, config: str, check: tile.Check, kind: str = "contract") -> Case:
-    return Case(name, config, check, kind=kind, backends=frozenset({tile.BACKEND}), needs_gpu=True)
+    traits = frozenset({Trait.CONVOLUTION} if name.startswith("convolution") else ())
+    return Case(name, config, check, kind=kind, backends=frozenset({tile.BACKEND}), traits=traits, needs_gpu=True)
 
 
 def shapes() -> Iterator[Case]:

@@ -12,9 +12,11 @@ from triton import knobs
 
 from mamba2_conformance.adapters.absent_gpu import device_contexts_ignored
 from mamba2_conformance.adapters.interpreter import bfloat16_products
-from mamba2_conformance.adapters.protocol import LoadError, ScanResult
+from mamba2_conformance.adapters.parameters import parameters_of
+from mamba2_conformance.adapters.protocol import LoadError, NotJudged, ScanResult
+from mamba2_conformance.adapters.tied import tied_step
 from mamba2_conformance.adapters.tuner import Tuners, tuners_in
-from mamba2_conformance.adapters.vllm import conv_call, era, scan_call, stand_in
+from mamba2_conformance.adapters.vllm import conv_call, scan_call, stand_in
 from mamba2_conformance.adapters.vllm.operators import Operators
 from mamba2_conformance.problem import Convolution, ConvolutionStep, GatedNorm, Scan, StateStep
 from mamba2_conformance.trait import Trait
@@ -23,6 +25,9 @@ FOLDER = "ops"
 """The last name of vLLM's folder of operators, as which it is unpacked."""
 
 PADDING = -1
+
+NO_TOKENS = "a batch without tokens makes these kernels write out of bounds in some eras, which ends the process"
+"""Seen in the state passing of the first two eras, whose tensor of states has no chunk then."""
 
 OUTSIDE = frozenset({Trait.EMPTY_SEQUENCES, Trait.WIDE_CONVOLUTION, Trait.CHANNEL_MAJOR, Trait.KEPT_PAST})
 """The scheduler never issues an empty prefill, no model has a convolution wider than 4, the mixer hands over x with
@@ -51,16 +56,18 @@ class VllmAdapter:
             Trait.INTERMEDIATE_STATES: (self.operators.scan, "return_intermediate_states"),
             Trait.KEPT_PAST: (self.operators.convolution, conv_call.LAST_BLOCK),
         }
-        return NEVER | {trait for trait, (of, parameter) in told.items() if parameter not in era.parameters_of(of)}
+        return NEVER | {trait for trait, (of, parameter) in told.items() if parameter not in parameters_of(of)}
 
     def metadata(self, lens: tuple[int, ...], chunk_size: int) -> object:
         return scan_call.indices(self.era, lens, chunk_size, torch.device("cpu"))
 
     def scan(self, problem: Scan, *, backend: str, out: Tensor | None = None, states: bool = False) -> ScanResult:
+        if not len(problem.x):
+            raise NotJudged(NO_TOKENS)
         buffer = torch.empty_like(problem.x, memory_format=torch.contiguous_format) if out is None else out
         arguments, ends = scan_call.arguments(self.era, problem, buffer)
         optional = {"state_dtype": problem.state_dtype, "return_intermediate_states": states}
-        accepted = era.parameters_of(self.operators.scan)
+        accepted = parameters_of(self.operators.scan)
         arguments |= {name: value for name, value in optional.items() if name in accepted}
         result = self._run(self.operators.scan, problem.x, arguments)
         if not states:
@@ -90,23 +97,8 @@ class VllmAdapter:
 
     def state_step(self, problem: StateStep, *, backend: str, out: Tensor | None = None) -> Tensor:
         function = self.operators.state_step
-        heads, head_dim, state_size = problem.state.shape[1:]
         buffer = torch.empty_like(problem.x) if out is None else out
-        zero = torch.zeros(heads, device=problem.x.device)
-        arguments = {
-            "state": problem.state,
-            "x": problem.x,
-            "dt": problem.dt[..., None].expand(-1, -1, head_dim),
-            "A": problem.A[:, None, None].expand(-1, head_dim, state_size),
-            "B": problem.B,
-            "C": problem.C,
-            "D": per_channel(zero if problem.D is None else problem.D, head_dim),
-            "z": problem.z,
-            "dt_bias": per_channel(zero if problem.dt_bias is None else problem.dt_bias, head_dim),
-            "dt_softplus": problem.dt_softplus,
-            "state_batch_indices": problem.state_indices,
-            "out": buffer,
-        }
+        arguments = tied_step(problem) | {"out": buffer}
         self._run(function, problem.x, arguments | padding_of(function))
         return buffer
 
@@ -136,13 +128,8 @@ class VllmAdapter:
 
 def padding_of(function: Callable[..., object]) -> dict[str, int]:
     """Which slot number marks padding is an argument of every era, by one name or another."""
-    accepted = era.parameters_of(function)
+    accepted = parameters_of(function)
     return {name: PADDING for name in ("null_block_id", "pad_slot_id") if name in accepted}
-
-
-def per_channel(values: Tensor, head_dim: int) -> Tensor:
-    """(H) or (H,P) as (H,P), the former without a copy, by which kernels know that a head has one value."""
-    return values if values.dim() == 2 else values[:, None].expand(-1, head_dim)
 
 
 def load(import_dir: Path) -> VllmAdapter:

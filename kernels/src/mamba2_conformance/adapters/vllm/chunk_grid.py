@@ -10,17 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mamba2_conformance.adapters.index_tensors import index
 from mamba2_conformance.problem import spans
-
-
-def cu_seqlens(lens: Sequence[int], device: torch.device) -> Tensor:
-    """(sequences+1) int32."""
-    return index([0, *(end for _, end in spans(lens))], device)
-
-
-def token_sequences(lens: Sequence[int], device: torch.device) -> Tensor:
-    """The sequence of each token (T) int32."""
-    return index([sequence for sequence, count in enumerate(lens) for _ in range(count)], device)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +50,3 @@ def sequence_chunks(lens: Sequence[int], chunk_size: int, device: torch.device) 
         sequences += [sequence] * len(cuts)
         last.append(len(ends) - 2)
     return SequenceChunks(index(ends, device), index(sequences, device), index(last, device))
-
-
-def index(values: Sequence[int], device: torch.device) -> Tensor:
-    return torch.tensor(values, dtype=torch.int32, device=device)

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mamba2_conformance.adapters.vllm.chunk_grid import cu_seqlens, index
+from mamba2_conformance.adapters.index_tensors import cu_seqlens, index
 from mamba2_conformance.adapters.vllm.conv_programs import conv_metadata
 from mamba2_conformance.problem import Convolution
 

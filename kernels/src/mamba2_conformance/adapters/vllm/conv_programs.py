@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from mamba2_conformance.adapters.index_tensors import index
 from mamba2_conformance.adapters.interpreter import pointer_in_interpreter
-from mamba2_conformance.adapters.vllm.chunk_grid import index
 from mamba2_conformance.adapters.vllm.stand_in import PAD_SLOT_ID
 
 TILE = 8

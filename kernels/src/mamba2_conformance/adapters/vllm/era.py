@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Set
 from types import ModuleType
 
+from mamba2_conformance.adapters.parameters import parameters_of
 from mamba2_conformance.adapters.protocol import LoadError
 
 BATCH, VARLEN, CHUNK_ALIGNED = "batch", "varlen", "chunk_aligned"
@@ -31,10 +32,6 @@ def entry_of(ssd_combined: ModuleType) -> tuple[str, Callable[..., object]]:
     found = "; ".join(f"{name}({', '.join(signature(ssd_combined, name))})" for name in sorted(offered)) or "neither"
     message = f"ssd_combined has no known signature of an SSD prefill; it has {found}"
     raise LoadError(kind="unsupported", reason="unknown_signature", message=message[:1500])
-
-
-def parameters_of(function: Callable[..., object]) -> frozenset[str]:
-    return frozenset(inspect.signature(function).parameters)
 
 
 def signature(module: ModuleType, name: str) -> list[str]:

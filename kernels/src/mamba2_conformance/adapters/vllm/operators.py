@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Self
 
+from mamba2_conformance.adapters.parameters import parameters_of
 from mamba2_conformance.adapters.protocol import LoadError, NotJudged
 from mamba2_conformance.adapters.vllm import era
 from mamba2_conformance.adapters.vllm.stand_in import OPS
@@ -59,7 +60,7 @@ def function_in(folder: Path, file: str, name: str, needed: set[str]) -> Functio
         )
     if function is None:
         return raising(NotJudged(f"{file}.py has no {name}"))
-    missing = needed - era.parameters_of(function)
+    missing = needed - parameters_of(function)
     if missing:
         return raising(
             NotJudged(f"{name} of {file}.py has no {', '.join(sorted(missing))}: an API this check does not know")

@@ -5,12 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mamba2_conformance.adapters.vllm.chunk_grid import (
-    cu_seqlens,
-    logical_chunks,
-    sequence_chunks,
-    token_sequences,
-)
+from mamba2_conformance.adapters.index_tensors import cu_seqlens, token_sequences
+from mamba2_conformance.adapters.vllm.chunk_grid import logical_chunks, sequence_chunks
 from mamba2_conformance.adapters.vllm.era import BATCH, CHUNK_ALIGNED
 from mamba2_conformance.problem import Scan
 

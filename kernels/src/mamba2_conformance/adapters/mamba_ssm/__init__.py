@@ -1,0 +1,1 @@
+"""state-spaces/mamba's Triton operators, which have a batch dimension."""
