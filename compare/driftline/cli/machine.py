@@ -18,7 +18,7 @@ SMALLEST_DISK_BYTES = 4 << 30
 SMALLEST_MEMORY_BYTES = 4 << 30
 """An evaluation of the canary, PostgreSQL, service and worker together stay below this."""
 
-EVAL_PACKAGES = ("torch", "triton", "transformers", "lm-eval", "vllm")
+EVAL_PACKAGES = ("torch", "triton", "transformers", "lm-eval")
 PROBE = """
 import importlib.metadata as m, importlib.util as u, json, pathlib, sys
 def version(name):
@@ -52,6 +52,7 @@ def examine() -> list[Finding]:
         _control(),
         _evaluation(evaluation),
         *(_eval_package(name, packages.get(name)) for name in EVAL_PACKAGES),
+        _vllm(),
         _tools(evaluation),
         _postgres(),
         _git(),
@@ -89,11 +90,17 @@ def _evaluation(probe: dict[str, object]) -> Finding:
 
 
 def _eval_package(name: str, version: str | None) -> Finding:
-    purpose = {"vllm": "the vLLM lanes, on a GPU", "triton": "compiling and checking Triton kernels"}.get(
-        name, "evaluations"
+    purpose = "compiling and checking Triton kernels" if name == "triton" else "evaluations"
+    return Finding(name, version is not None, version or "not installed", purpose, "make envs", required=True)
+
+
+def _vllm() -> Finding:
+    """The environment on a CPU; those of GPU workers are where driftline.toml says."""
+    code = "import importlib.metadata as m; print(m.version('vllm'))"
+    found = _first_line([str(project.VLLM_PYTHON), "-P", "-c", code])
+    return Finding(
+        "vLLM environment", found is not None, found or "not installed", "the vLLM lanes", "make vllm-env; docs/vllm.md"
     )
-    remedy = "see docs/deployment.md, GPU workers" if name == "vllm" else "make envs"
-    return Finding(name, version is not None, version or "not installed", purpose, remedy, required=name != "vllm")
 
 
 def _tools(probe: dict[str, object]) -> Finding:
