@@ -19,7 +19,7 @@ from driftline.judge.stopping import FULL_ALPHA, FULL_LEVEL, Pairs, Plan, StopKi
 from driftline.statistics.equivalence import within_margin
 from driftline.statistics.holm import adjusted
 from driftline.statistics.mcnemar import exact_p
-from driftline.statistics.tango import score_interval
+from driftline.statistics.paired_interval import paired_interval
 from numpy.typing import NDArray
 
 QUESTIONS = 1319
@@ -193,7 +193,7 @@ def _full_calls(cells: tuple[tuple[int, int], ...], alpha: float, level: float) 
 
 @cache
 def _interval(lost: int, gained: int, level: float) -> tuple[float, float]:
-    return score_interval(lost, gained, QUESTIONS, level=level)
+    return paired_interval(lost, gained, QUESTIONS, level=level)
 
 
 @cache
