@@ -7,7 +7,7 @@ from ..forced import ForcedText, forced_fields
 from ..hf_engine.refusal import Refusal
 from .observed_vllm import ObservedVLLM
 
-CALL_PROMPTS = 32
+CALL_PROMPTS = 16
 """Prompts a call: enough that the scheduler fills its token budget with chunks, few enough that a phase is seen to move."""
 
 
