@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from mamba2_varlen.triton_backend import ssd_walk
 from mamba2_varlen.triton_backend.launch import recorded_launches
 from mamba2_varlen.triton_backend.tiles import CANDIDATES, Tile, pin_tiles
 
@@ -109,6 +110,13 @@ def test_one_launch_where_it_serves_and_five_where_not(scan_case) -> None:
         # A tile of 32 rows ends where not every chunk of 16 does, so the states after each chunk need the stages.
         assert len(launched(chunk_size=16, return_intermediate_states=True)) == 5
     assert len(launched()) == 5
+
+
+@pytest.mark.parametrize(
+    ("programs", "plain"), [(192, True), (384, False), (512, True), (1024, True), (1536, False), (4096, False)]
+)
+def test_registers_are_capped_where_that_was_measured_to_be_faster(programs: int, plain: bool) -> None:
+    assert ssd_walk.waves_favour_plain(programs, 132) is plain
 
 
 @pytest.mark.gpu

@@ -50,12 +50,7 @@ def _tiles(
 CANDIDATES = MappingProxyType(
     {
         "ssd_walk": _tiles(
-            "BLOCK_Q BLOCK_P",
-            ((32, 64), 4, 2),
-            ((32, 64), 4, 1, 168),
-            ((32, 64), 4, 1),
-            ((64, 64), 4, 1),
-            ((16, 16), 4, 1),
+            "BLOCK_Q BLOCK_P", ((32, 64), 4, 2), ((32, 64), 4, 3, 168), ((64, 64), 4, 1), ((16, 16), 4, 1)
         ),
         "ssd_cumsum": _tiles("BLOCK_H", ((4,), 4, 1), ((1,), 2, 1), ((8,), 4, 1)),
         "ssd_chunk_state": _tiles(
