@@ -4,12 +4,13 @@ Heads of changes under test are no history of main and are left out, as is what 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 
 import numpy as np
 from driftline.contracts.change_points import LaneChangePoints, LevelChange, Watched
-from driftline.statistics.change_points import change_points
+from driftline.statistics.change_points import ChangePoint, change_points
 from sqlalchemy.orm import Session
 
 from driftline_service.database import history_queries
@@ -65,12 +66,18 @@ def _changes(commits: Commits) -> Iterator[LevelChange]:
     for key in sorted({key for commit in commits for each in commit for key in each.metrics}, reverse=True):
         measured = [commit for commit in commits if all(key in each.metrics for each in commit)]
         # A commit that was measured twice is one commit: its mean is nearer to what it scores.
-        history = np.array([np.mean([each.metrics[key] for each in commit]) for commit in measured])
+        history = tuple(float(np.mean([each.metrics[key] for each in commit])) for commit in measured)
         metric, _, name = key.partition(",")
-        for point in change_points(history):
+        for point in _searched(history):
             first = measured[point.index][0]
             yield LevelChange(
                 metric=metric, filter=name, repository=first.repository, commit=first.commit, at=first.at,
                 previous_commit=measured[point.index - 1][0].commit, run_id=first.run_id, before=point.before,
                 after=point.after, p_value=point.p_value,
             )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _searched(history: tuple[float, ...]) -> tuple[ChangePoint, ...]:
+    """A history changes with a measurement and is looked at far oftener; a search of 200 commits takes a second."""
+    return change_points(np.array(history))

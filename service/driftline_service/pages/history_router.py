@@ -9,6 +9,7 @@ from fastapi.responses import Response
 
 from driftline_service.api.context import ContextDep, SessionDep
 from driftline_service.database import import_queries
+from driftline_service.imports.change_points import lane_change_points
 from driftline_service.imports.history import lane_history
 from driftline_service.imports.views import import_detail, import_views
 from driftline_service.intake.refusal import Refusal
@@ -40,12 +41,13 @@ HistoryDep = Annotated[LaneHistory, Depends(_history)]
 
 
 @router.get("/lanes/{name}")
-def show_lane(name: str, history: HistoryDep, found: ContextDep, repository: str = "") -> Response:
-    """One lane: its chart and its points, newest first."""
+def show_lane(name: str, history: HistoryDep, session: SessionDep, found: ContextDep, repository: str = "") -> Response:
+    """One lane: its chart, its change points and its points, newest first."""
     values = {
         "history": history, "lane": found.lanes.named(name), "repository": repository,
         "repositories": sorted({point.repository for point in history.points if point.repository}),
         "plotted": plotted_points(history.points),
+        "changes": lane_change_points(session, name, found.lanes, repository=repository or None),
     }  # fmt: skip
     return renderer.page(found.settings.dashboards_dir, "lane.html", values)
 
