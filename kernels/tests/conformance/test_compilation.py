@@ -1,5 +1,6 @@
 """What is read from ptxas, and what is recorded of a commit's launches."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ import sys
 from pathlib import Path
 from mamba2_conformance.adapters.layout import load_layout
 from mamba2_conformance.compilation.compiler import plan
-for one in plan(load_layout("mamba2_varlen", Path(sys.argv[1]))):
+for one in plan(load_layout(sys.argv[2], Path(sys.argv[1]))):
     print(one.kernel, "|", one.config, "|", one.error)
 """
 
@@ -36,9 +37,26 @@ def test_what_a_log_does_not_tell_is_unknown_not_zero() -> None:
 
 
 def test_every_kernel_is_recorded_without_a_gpu_and_nothing_fails(kernels_folder: Path) -> None:
-    command = [sys.executable, "-P", "-c", RECORD, str(kernels_folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=200)
-    rows = [[part.strip() for part in line.split("|")] for line in done.stdout.splitlines()]
+    rows = recorded(kernels_folder, "mamba2_varlen")
     assert [row for row in rows if row[2]] == []
-    assert len({row[0] for row in rows}) == 9
+    assert len({row[0] for row in rows}) == 10
     assert len({(row[0], row[1]) for row in rows}) == len(rows)
+
+
+def test_every_candidate_of_a_tuner_is_recorded_once_and_named_by_its_tile(tmp_path: Path) -> None:
+    ops = tmp_path / "ops"
+    for part in ("every_era", "chunk_aligned"):
+        shutil.copytree(Path(__file__).parent / "vllm_layout" / part, ops, dirs_exist_ok=True)
+    (ops / "__init__.py").touch()
+    rows = [row for row in recorded(tmp_path, "vllm") if row[0] == "_chunk_scan_fwd_kernel"]
+    tiles = [row[1].rpartition("tile ")[2] for row in rows]
+    assert tiles[:2] == ["M32 w4 s3", "M256 w4 s3"]
+    assert set(tiles[2:]) <= {f"M32 w4 s3, call {count}" for count in range(2, 9)} | {
+        f"M256 w4 s3, call {count}" for count in range(2, 9)
+    } | {"M32 w4 s3"}
+
+
+def recorded(folder: Path, layout: str) -> list[list[str]]:
+    command = [sys.executable, "-P", "-c", RECORD, str(folder), layout]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=200)
+    return [[part.strip() for part in line.split("|")] for line in done.stdout.splitlines()]

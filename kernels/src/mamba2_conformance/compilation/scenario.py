@@ -11,6 +11,7 @@ import torch
 from mamba2_conformance.adapters.protocol import Adapter
 from mamba2_conformance.draw import Draw, ScanShape
 from mamba2_conformance.problem import Convolution, ConvolutionStep, GatedNorm, Scan, StateStep
+from mamba2_conformance.trait import Trait
 
 HEADS, HEAD_DIM, STATE, CHUNK, WIDTH = 48, 64, 128, 256, 4
 INNER = HEADS * HEAD_DIM
@@ -18,6 +19,9 @@ CHANNELS = INNER + 2 * STATE
 LENS = (CHUNK, CHUNK)
 ROWS = 4
 BACKEND = "triton"
+
+PATHS = ("ssd_walk",)
+"""Kernels that serve 16-bit tensors on a GPU alone, so that CPU tensors would not show them to the recorder."""
 
 SHAPE = ScanShape(
     LENS,
@@ -34,20 +38,32 @@ SIZE = f"{HEADS} heads x {HEAD_DIM}, state {STATE}, chunk {CHUNK}, bfloat16, flo
 
 @dataclass(frozen=True)
 class Scenario:
-    """`config` names it in reports and stays the same from commit to commit, so that builds can be compared."""
+    """`config` names it in reports and stays the same from commit to commit, so that builds can be compared.
+
+    every_tile: compile each of a tuner's candidates and not only the one in force here.
+    """
 
     config: str
     call: Callable[[Adapter], object]
+    every_tile: bool = False
 
 
 def scenarios() -> list[Scenario]:
     """With and without a carried state, for kernels specialise on it and have failed to compile for one alone."""
     scan, past = prefill_scan(), prefill_convolution()
     return [
-        Scenario(f"prefill from a state, {SIZE}", lambda to: to.scan(scan, backend=BACKEND, states=True)),
+        Scenario(
+            f"prefill from a state, {SIZE}",
+            lambda to: to.scan(scan, backend=BACKEND, states=Trait.INTERMEDIATE_STATES not in to.lacks),
+            every_tile=True,
+        ),
         Scenario(
             f"prefill, {SIZE}",
             lambda to: to.scan(replace(scan, initial_states=None, z=None), backend=BACKEND),
+        ),
+        *(
+            Scenario(f"prefill from a state by {kernel}, {SIZE}", lambda to, kernel=kernel: by_path(to, kernel, scan))
+            for kernel in PATHS
         ),
         Scenario(
             f"prefill from a state, {CHANNELS} channels, width {WIDTH}, bfloat16",
@@ -64,6 +80,15 @@ def scenarios() -> list[Scenario]:
         Scenario(f"decode, {SIZE}", lambda to: to.state_step(decode_state(), backend=BACKEND)),
         Scenario(f"{INNER} channels, bfloat16", lambda to: to.gated_norm(norm(), backend=BACKEND)),
     ]
+
+
+def by_path(to: Adapter, kernel: str, problem: Scan) -> object:
+    """The scan through a kernel that only a GPU's tensors reach, asked for by pinning its first tile; nothing without it."""
+    tiles = to.tiles().get(kernel)
+    if not tiles:
+        return None
+    with to.pinned(kernel, tiles[0]):
+        return to.scan(problem, backend=BACKEND, states=True)
 
 
 def prefill_scan() -> Scan:
