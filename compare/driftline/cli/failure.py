@@ -11,3 +11,7 @@ class CommandError(Exception):
     def __init__(self, message: str, *, exit_code: int = EXIT_BAD_INPUT) -> None:
         super().__init__(message)
         self.exit_code = exit_code
+
+
+class ServerAwayError(CommandError):
+    """A server that cannot answer just now, and says so: who waits may ask again."""

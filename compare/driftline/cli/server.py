@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from driftline.cli.failure import CommandError
+from driftline.cli.failure import CommandError, ServerAwayError
 
 TIMEOUT_SECONDS = 60.0
 """Submitting fetches the repository, which may take a while."""
 
 SHORTEST_PREFIX = 4
 Parameters = Mapping[str, str | int | bool]
+
+AWAY = frozenset({502, 503, 504, 507})
+"""Statuses of a server whose database, disk or proxy is in trouble that passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,8 @@ class Server:
         with httpx.stream("GET", f"{self.url}{path}", headers=headers, timeout=TIMEOUT_SECONDS) as answer:
             if answer.is_error:
                 answer.read()
-                raise CommandError(_problem(answer.text, answer.status_code))
+                kind = ServerAwayError if answer.status_code in AWAY else CommandError
+                raise kind(_problem(answer.text, answer.status_code))
             yield answer.iter_lines()
 
     def _json(self, method: str, path: str, **more: Any) -> Any:

@@ -9,7 +9,7 @@ import typer
 from pydantic import TypeAdapter
 
 from driftline.cli.event_stream import ServerEvent, read_events
-from driftline.cli.failure import EXIT_NOT_COMPARABLE, EXIT_REGRESSED, CommandError
+from driftline.cli.failure import EXIT_NOT_COMPARABLE, EXIT_REGRESSED, CommandError, ServerAwayError
 from driftline.cli.progress import Display, display
 from driftline.cli.server import Server
 from driftline.contracts.report import JobView, RunView
@@ -70,10 +70,11 @@ def _follow(server: Server, run_id: str, shown: Display) -> RunState:
                 for event in read_events(lines):
                     place.heard = time.monotonic()
                     _take(event, place, shown)
-        except httpx.TransportError as error:
+        except (httpx.TransportError, ServerAwayError) as error:
             if time.monotonic() - place.heard > PATIENCE_SECONDS:
+                told = f" ({error})" if isinstance(error, ServerAwayError) else ""
                 raise CommandError(
-                    f"{server.url} has not answered for {PATIENCE_SECONDS:.0f} s; the run goes on when the server does"
+                    f"{server.url} has not answered for {PATIENCE_SECONDS:.0f} s{told}; the run goes on when it does"
                 ) from error
         if not place.state.finished:
             time.sleep(PAUSE_SECONDS)
