@@ -53,9 +53,10 @@ def asked_together(arms: Arms) -> int:
 
 def early_cells(task: str, arms: Arms, plan: Plan) -> tuple[list[Cell], str]:
     """The exact_match cells of a lane that may stop early, and in words where they ended and by which test."""
-    together = asked_together(arms)
-    stop = stop_of(arms, plan) or (_cut_short(together, plan) if together < plan.questions else None)
-    shared = list(_order(arms)[: stop.after if stop else together])
+    asked = min(len(one.evidence.expected_doc_ids) for one in arms)
+    stop = stop_of(arms, plan) or (_cut_short(asked, plan) if asked < plan.questions else None)
+    asked = stop.after if stop else asked
+    shared = [doc_id for doc_id in _order(arms)[:asked] if all(doc_id in one.by_doc for one in arms)]
     found = [exact_match(task, name, arms, shared, plan.margin) for name in FILTERS]
     if stop is None:
         told = (
@@ -94,10 +95,10 @@ def _pairs(cell: Cell) -> Pairs:
     return Pairs(cell.lost or 0, cell.gained or 0, cell.n)
 
 
-def _cut_short(together: int, plan: Plan) -> Stop:
+def _cut_short(asked: int, plan: Plan) -> Stop:
     """An arm was stopped for answers that its partner's next attempt did not give again."""
-    told = f"only the first {together} of {plan.questions} questions were asked of both arms, and they settle nothing"
-    return Stop(StopKind.FUTILE, together, told, 0.0)
+    told = f"only the first {asked} of {plan.questions} questions were asked of both arms, and they settle nothing"
+    return Stop(StopKind.FUTILE, asked, told, 0.0)
 
 
 def _on_all_questions(cell: Cell) -> Cell:

@@ -134,3 +134,13 @@ def test_an_arm_stopped_for_answers_that_did_not_come_again_is_never_green(build
     assert view.lanes[0].reasons[0].startswith("only the first 200 of 600 questions were asked of both arms")
     assert view.headline.color != "green"
     assert asked_together((Answers(base), Answers(head))) == 200
+
+
+def test_an_answer_that_is_missing_is_no_stop(build, early):
+    """Within the budget of health: looks end before the gap, and all that was answered is tested."""
+    base = build.evaluation(build.answers(QUESTIONS, every(QUESTIONS, 16)))
+    head = build.evaluation(build.answers(QUESTIONS, range(8, QUESTIONS, 16)))
+    head = replace(head, samples=head.samples[:50] + head.samples[51:])
+    lane = judged(build, early, base, head).lanes[0]
+    assert [cell.n for cell in lane.comparisons] == [QUESTIONS - 1] * 3
+    assert lane.reasons[-1].startswith("asked all 600 questions")
