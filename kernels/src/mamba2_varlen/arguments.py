@@ -44,7 +44,7 @@ class SsdArguments:
 
     def __post_init__(self) -> None:
         (tokens, heads, headdim), (_, _, state) = _dims("x", self.x, 3), _dims("B", self.B, 3)
-        _check_tokens(tokens, self.metadata)
+        _check_tokens(tokens, self.metadata, self.x.device)
         expect_scan_inputs(self, (tokens,))
         expect("initial_states", self.initial_states, (self.metadata.sequences, heads, headdim, state), self.x.device)
         expect("out", self.out, (tokens, heads, headdim), self.x.device, dtype=self.x.dtype)
@@ -67,7 +67,7 @@ class ConvArguments:
     def __post_init__(self) -> None:
         tokens, channels = _dims("x", self.x, 2)
         width = _check_conv(self, channels)
-        _check_tokens(tokens, self.metadata)
+        _check_tokens(tokens, self.metadata, self.x.device)
         if tokens > 1 and channels > 1 and 1 not in self.x.stride():
             raise ValueError(f"x must have stride 1 in one dimension, got strides {self.x.stride()}")
         states = (self.metadata.sequences, channels, width - 1)
@@ -157,7 +157,7 @@ def expect(
         return
     if not isinstance(tensor, Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(tensor).__name__}")
-    if tuple(tensor.shape) != shape:
+    if tensor.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {tuple(tensor.shape)}")
     if tensor.device != device:
         raise ValueError(f"{name} must be on {device} like x, got {tensor.device}")
@@ -198,9 +198,12 @@ def _check_float(name: str, tensor: Tensor) -> None:
         raise TypeError(f"{name} must be float64, float32, float16 or bfloat16, got {tensor.dtype}")
 
 
-def _check_tokens(tokens: int, metadata: VarlenMetadata) -> None:
+def _check_tokens(tokens: int, metadata: VarlenMetadata, device: torch.device) -> None:
     if metadata.tokens != tokens:
         raise ValueError(f"cu_seqlens of the metadata ends at {metadata.tokens}, but x has {tokens} tokens")
+    # A kernel that reads boundaries from another device's address crashes the process.
+    if metadata.device != device:
+        raise ValueError(f"metadata must be on {device} like x, got {metadata.device}; give build_metadata the device")
 
 
 def _check_conv(arguments: ConvArguments | ConvUpdateArguments, channels: int) -> int:

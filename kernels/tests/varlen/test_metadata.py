@@ -15,6 +15,7 @@ def test_chunks_and_programs_by_hand() -> None:
     assert metadata.chunk_to_sequence.tolist() == [0, 0, 2, 2]
     assert metadata.first_chunk_of_sequence.tolist() == [0, 2, 2]
     assert metadata.last_chunk_of_sequence.tolist() == [1, 1, 3]
+    assert metadata.longest_first.tolist() == [0, 2, 1]
     assert metadata.conv_sequence.tolist() == [0, 1, 2]
     assert metadata.conv_tile.tolist() == [0, 0, 0]
     assert (metadata.tokens, metadata.lengths, metadata.sequences, metadata.chunks) == (73, (40, 0, 33), 3, 4)

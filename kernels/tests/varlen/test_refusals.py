@@ -29,6 +29,10 @@ def _scan(**changes: Any) -> m2.SsdResult:
         ({"initial_states": torch.zeros(2, 4, 8, 16)}, ["initial_states", "(1, 4, 8, 16)", "(2, 4, 8, 16)"]),
         ({"out": torch.zeros(6, 4, 9)}, ["out", "(6, 4, 8)", "(6, 4, 9)"]),
         ({"metadata": m2.build_metadata([0, 7], chunk_size=4)}, ["cu_seqlens", "7", "6"]),
+        (
+            {"metadata": m2.build_metadata([0, 6], chunk_size=4, device="meta")},
+            ["metadata", "on cpu like x", "got meta", "build_metadata"],
+        ),
         ({"dt_limit": (2.0, 1.0)}, ["dt_limit", "2.0", "1.0"]),
         ({"backend": "cuda"}, ["backend", "'cuda'", "torch"]),
     ],
@@ -60,6 +64,25 @@ def test_triton_refuses_float64(scan_case) -> None:
         TypeError, match=r"x must be float32, float16 or bfloat16 for backend='triton', got torch.float64"
     ):
         scan_case((6,), dtype=torch.float64).run("triton")
+
+
+@pytest.mark.parametrize(
+    ("boundaries", "error", "words"),
+    [
+        ([1, 6], ValueError, ["cu_seqlens must start at 0", "got 1"]),
+        ([0, 6, 4], ValueError, ["cu_seqlens must not decrease", "entry 1 is 6", "entry 2 is 4"]),
+        ([], ValueError, ["cu_seqlens must hold at least its leading 0"]),
+        ([0, 2**31], ValueError, ["cu_seqlens must end below 2**31", "got 2147483648"]),
+        ([0, 2.5], TypeError, ["cu_seqlens must hold whole numbers", "2.5"]),
+        (torch.tensor([0.0, 6.0]), TypeError, ["cu_seqlens must be int32 or int64", "float32"]),
+        (torch.tensor([[0, 6]]), ValueError, ["cu_seqlens must have one dimension", "(1, 2)"]),
+    ],
+    ids=["start", "decrease", "empty", "huge", "fraction", "dtype", "dimensions"],
+)
+def test_boundaries_are_refused(boundaries: Any, error: type[Exception], words: list[str]) -> None:
+    with pytest.raises(error) as caught:
+        m2.build_metadata(boundaries, chunk_size=4)
+    assert all(word in str(caught.value) for word in words), str(caught.value)
 
 
 @pytest.mark.parametrize("width", [1, 5])
