@@ -80,3 +80,6 @@ class Adapter(Protocol):
 
     def pinned(self, kernel: str, tile: object) -> AbstractContextManager[object]:
         """Inside the block, `kernel` uses `tile` whatever a tuner would choose."""
+
+    def every_tile(self) -> AbstractContextManager[object]:
+        """Inside the block, tuners have all their candidates; only for launches that do not happen."""

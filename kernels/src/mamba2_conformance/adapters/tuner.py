@@ -50,6 +50,18 @@ class Tuners:
         finally:
             tuner.configs = before
 
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """All candidates, for launches that are written down instead of started: nothing may be timed."""
+        before = {kernel: tuner.configs for kernel, tuner in self.tuners.items()}
+        for kernel, tiles in self.tiles.items():
+            self.tuners[kernel].configs = [tile.config for tile in tiles]
+        try:
+            yield
+        finally:
+            for kernel, configs in before.items():
+                self.tuners[kernel].configs = configs
+
 
 def tuners_in(modules: Iterable[ModuleType]) -> Tuners:
     """The tuners of these modules, each set to its smallest tile."""

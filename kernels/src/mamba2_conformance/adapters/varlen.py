@@ -5,7 +5,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -109,6 +109,9 @@ class VarlenAdapter:
             kernel, tile
         )
         return block
+
+    def every_tile(self) -> AbstractContextManager[object]:
+        return nullcontext()  # a table chooses, and what it chooses is what runs
 
     def _metadata(self, lens: tuple[int, ...], chunk_size: int, on: Tensor) -> "Metadata":
         metadata: Metadata = self.module.build_metadata([0, *accumulate(lens)], chunk_size=chunk_size, device=on.device)

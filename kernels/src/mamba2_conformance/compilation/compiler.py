@@ -3,7 +3,7 @@
 import io
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 
 from triton import knobs
@@ -34,16 +34,18 @@ def launches_of(scenario: Scenario, adapter: Adapter) -> list[Planned]:
     failure: list[Planned] = []
     with recorded() as launches:
         try:
-            scenario.call(adapter)
+            with adapter.every_tile() if scenario.every_tile else nullcontext():
+                scenario.call(adapter)
         except (Exception, SystemExit) as error:
             message = f"{type(error).__name__}: {error}"
             failure = [Planned("before any kernel", scenario.config, None, message)]
     seen: Counter[str] = Counter()
     planned = []
     for launch in launches:
-        seen[launch.name] += 1
-        nth = f", call {seen[launch.name]}" if seen[launch.name] > 1 else ""
-        planned.append(Planned(launch.name, (scenario.config + nth)[:CONFIG_CHARACTERS], launch))
+        tile = f", tile {launch.tile}" if launch.tile else ""
+        seen[launch.name + tile] += 1
+        nth = f", call {seen[launch.name + tile]}" if seen[launch.name + tile] > 1 else ""
+        planned.append(Planned(launch.name, (scenario.config + tile + nth)[:CONFIG_CHARACTERS], launch))
     return planned + failure
 
 

@@ -6,7 +6,7 @@ So no signature is guessed, and a commit may launch what it likes. Nothing is co
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
@@ -14,14 +14,20 @@ from triton import knobs
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import JITFunction
 
+from mamba2_conformance.adapters.tuner import Tile
+
 
 @dataclass(frozen=True, eq=False)
 class Launch:
-    """One kernel start that did not happen: the kernel and all it was given, compile options included."""
+    """One kernel start that did not happen: the kernel and all it was given, compile options included.
+
+    tile: of a tuner's candidates, in words; empty where no tuner chooses.
+    """
 
     kernel: Any
     arguments: tuple[object, ...]
     options: dict[str, object]
+    tile: str = ""
 
     @property
     def name(self) -> str:
@@ -38,7 +44,9 @@ def recorded() -> Iterator[list[Launch]]:
 
     def record_each(tuner: Any, *arguments: object, **options: object) -> None:
         for config in tuner.configs:
+            before = len(launches)
             tuner.fn.run(*arguments, **{**options, **config.all_kwargs()})
+            launches[before:] = [replace(launch, tile=str(Tile(config))) for launch in launches[before:]]
 
     patches = (patch.object(JITFunction, "run", record), patch.object(Autotuner, "run", record_each))
     with patches[0], patches[1], accepted_on_a_cpu():

@@ -121,6 +121,9 @@ class VllmAdapter:
     def pinned(self, kernel: str, tile: object) -> AbstractContextManager[object]:
         return self.tuners.pinned(kernel, tile)
 
+    def every_tile(self) -> AbstractContextManager[object]:
+        return self.tuners.released()
+
     def _run(self, function: Callable[..., Any], on: Tensor, arguments: Mapping[str, object]) -> Any:
         with device_contexts_ignored(on.device), bfloat16_products():
             return function(**arguments)
