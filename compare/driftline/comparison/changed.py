@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftline.comparison.compared import Compared, ComparedTask
+from driftline.comparison.pairing import Pairs
 from driftline.judge.changed import first_different_word
 from driftline.lmeval import Sample
 
@@ -51,30 +53,35 @@ def changed_answers(compared: Compared, limit: int) -> Iterator[ChangedAnswer]:
 def _of_task(task: ComparedTask, limit: int) -> Iterator[ChangedAnswer]:
     if not task.pairs:
         return
-    scores = _scores(task)
     pairs = next(iter(task.pairs.values()))
     one, other = pairs.column("texts")
-    moved = np.isin(pairs.doc_ids, [doc_id for doc_id, each in scores.items() if any(s.base != s.head for s in each)])
+    moved = np.isin(pairs.doc_ids, np.concatenate([_moved(each) for each in task.pairs.values()]))
     chosen = np.concatenate([np.flatnonzero(moved), np.flatnonzero(~moved & (one != other))])[:limit]
     rows = [(pairs.base.offsets[pairs.base_rows[i]], pairs.head.offsets[pairs.head_rows[i]]) for i in chosen]
     bases = {each.doc_id: each for each in task.base.samples_at([row[0] for row in rows])}
     heads = {each.doc_id: each for each in task.head.samples_at([row[1] for row in rows])}
     for doc_id in pairs.doc_ids[chosen].tolist():
-        yield _answer(task.name, (bases[doc_id], heads[doc_id]), scores.get(doc_id, ()))
+        yield _answer(task.name, (bases[doc_id], heads[doc_id]), _scores(task, doc_id))
 
 
-def _scores(task: ComparedTask) -> dict[int, tuple[Score, ...]]:
-    """Every question that some score moved of, with all its scores."""
-    found: dict[int, list[Score]] = {}
-    columns = [
-        (metric, name, pairs, *pairs.scores(metric))
+def _moved(pairs: Pairs) -> NDArray[np.int64]:
+    """The questions with another score under any metric of one filter."""
+    moved = np.zeros(pairs.doc_ids.size, dtype=bool)
+    for metric in pairs.metrics:
+        base, head = pairs.scores(metric)
+        moved |= base != head
+    return pairs.doc_ids[moved]
+
+
+def _scores(task: ComparedTask, doc_id: int) -> tuple[Score, ...]:
+    """All scores of one question."""
+    return tuple(
+        Score(metric, name, pairs.base.values[metric][base_row], pairs.head.values[metric][head_row])
         for name, pairs in task.pairs.items()
-        for metric in sorted(pairs.base.values.keys() & pairs.head.values.keys())
-    ]
-    for metric, name, pairs, base, head in columns:
-        for doc_id, one, other in zip(pairs.doc_ids.tolist(), base.tolist(), head.tolist(), strict=True):
-            found.setdefault(doc_id, []).append(Score(metric, name, one, other))
-    return {doc_id: tuple(each) for doc_id, each in found.items()}
+        for place in np.flatnonzero(pairs.doc_ids == doc_id)
+        for base_row, head_row in [(pairs.base_rows[place], pairs.head_rows[place])]
+        for metric in pairs.metrics
+    )
 
 
 def _answer(task: str, arms: tuple[Sample, Sample], scores: tuple[Score, ...]) -> ChangedAnswer:

@@ -23,6 +23,11 @@ class Pairs:
     base_rows: NDArray[np.int64]
     head_rows: NDArray[np.int64]
 
+    @property
+    def metrics(self) -> list[str]:
+        """Those that both arms have scores of."""
+        return sorted(self.base.values.keys() & self.head.values.keys())
+
     def column(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """One integer column of both arms."""
         one, other = (np.asarray(getattr(arm, name)) for arm in (self.base, self.head))
