@@ -23,17 +23,26 @@ from driftline_service.lanes import Lanes
 METRIC = "exact_match"
 
 
-def understand(folder: Path, wanted: ImportRequest, lanes: Lanes) -> NewImport:
-    """The evaluation in `folder` of the lane's task. Its samples are read from there again when it is stored.
+def asked_lane(wanted: ImportRequest, lanes: Lanes) -> Lane:
+    """The lane that a report is of: known before anything is received.
 
     Raises:
-        Refusal: unknown_lane, other_task, no_samples, no_exact_match, other_filters, not_finite, no_shots, or the
-            reason of what driftline.lmeval finds wrong with the files.
+        Refusal: unknown_lane.
     """
     lane = lanes.named(wanted.lane)
     if lane is None:
         known = ", ".join(map(repr, lanes.names))
         raise Refusal("unknown_lane", f"there is no lane {wanted.lane!r}; there are {known}")
+    return lane
+
+
+def understand(folder: Path, wanted: ImportRequest, lane: Lane) -> NewImport:
+    """The evaluation in `folder` of the lane's task. Its samples are read from there again when it is stored.
+
+    Raises:
+        Refusal: other_task, no_samples, no_exact_match, other_filters, not_finite, no_shots, or the
+            reason of what driftline.lmeval finds wrong with the files.
+    """
     try:
         return _report(open_output(folder), wanted, lane)
     except BadOutputError as bad:

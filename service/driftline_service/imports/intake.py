@@ -12,7 +12,7 @@ from fastapi.concurrency import run_in_threadpool
 from driftline_service.api.context import Context
 from driftline_service.database import audit
 from driftline_service.imports import archive
-from driftline_service.imports.evaluation_files import understand
+from driftline_service.imports.evaluation_files import asked_lane, understand
 from driftline_service.imports.storing import Stored, store
 
 LEFT_BEHIND_SECONDS = 3600.0
@@ -25,7 +25,7 @@ async def take_in(chunks: AsyncIterator[bytes], wanted: ImportRequest, found: Co
     Raises:
         Refusal: naming what is wrong with the request, the archive or the evaluation.
     """
-    settings = found.settings
+    settings, lane = found.settings, asked_lane(wanted, found.lanes)
     incoming = settings.data_dir / "incoming"
     incoming.mkdir(parents=True, exist_ok=True)
     _sweep(incoming)
@@ -34,7 +34,7 @@ async def take_in(chunks: AsyncIterator[bytes], wanted: ImportRequest, found: Co
 
         def taken_in() -> Stored:
             archive.unpack(upload, Path(folder), limit=settings.max_import_unpacked_bytes)
-            new = understand(Path(folder), wanted, found.lanes)
+            new = understand(Path(folder), wanted, lane)
             with found.sessions.begin() as session:
                 stored = store(session, new)
                 if stored.created:
