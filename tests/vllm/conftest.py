@@ -21,9 +21,11 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     assert PYTHON.exists(), "there is no vLLM environment; make it: make vllm-env"
     stacks.PATIENCE_SECONDS = 1500.0  # three processes a child import torch and vLLM, twice a run
     running = stacks.Embedded(tmp_path_factory.mktemp("stack"))
-    running.server = running.start()  # type: ignore[attr-defined]
-    yield running
-    running.stop()
+    running.start()
+    try:
+        yield running
+    finally:
+        running.stop()
 
 
 @pytest.fixture(scope="session")
