@@ -43,11 +43,13 @@ class VarlenMetadata:
         conv_sequence, conv_tile: (programs) sequence and tile index of each convolution program; every sequence has
             at least one, which also writes its final state.
         lengths: the lengths once more, on the host, so that no operator has to wait for the device.
+        longest: the largest of them, 0 without sequences.
     """
 
     chunk_size: int
     tokens: int
     lengths: tuple[int, ...]
+    longest: int
     cu_seqlens: Tensor
     seq_lengths: Tensor
     cu_chunk_seqlens: Tensor
@@ -115,6 +117,7 @@ def build_metadata(
         chunk_size=chunk_size,
         tokens=int(starts[-1]),
         lengths=tuple(lengths.tolist()),
+        longest=int(lengths.max(initial=0)),
         **_placed(indices, torch.device(device)),
     )
 

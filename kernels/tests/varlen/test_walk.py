@@ -5,9 +5,16 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from mamba2_varlen import build_metadata
+from mamba2_varlen.arguments import SsdArguments, StepSize
 from mamba2_varlen.triton_backend import ssd_walk
 from mamba2_varlen.triton_backend.launch import recorded_launches
 from mamba2_varlen.triton_backend.tiles import CANDIDATES, Tile, pin_tiles
+
+
+def boundaries(lengths: tuple[int, ...]) -> list[int]:
+    return [sum(lengths[:count]) for count in range(len(lengths) + 1)]
+
 
 SMALL = Tile((("BLOCK_Q", 16), ("BLOCK_P", 16)), 4, 1)
 
@@ -119,9 +126,35 @@ def test_registers_are_capped_where_that_was_measured_to_be_faster(programs: int
     assert ssd_walk.waves_favour_plain(programs, 132) is plain
 
 
+@pytest.mark.parametrize(
+    ("lengths", "heads", "shorter"),
+    [((40, 40, 40, 40), 48, True), ((160,), 48, False), ((160,), 128, True), ((150, 5, 5), 48, False), ((0,), 1, True)],
+    ids=str,
+)
+def test_few_long_sequences_of_few_heads_are_left_to_the_five_stages(lengths, heads: int, shorter: bool) -> None:
+    tokens = sum(lengths)
+    x, B, A = torch.zeros(tokens, heads, 1), torch.zeros(tokens, 1, 1), torch.zeros(heads)
+    arguments = SsdArguments(
+        x=x,
+        dt=x[..., 0],
+        A=A,
+        B=B,
+        C=B,
+        D=None,
+        z=None,
+        step=StepSize(bias=None, softplus=False, limit=(0.0, 1.0)),
+        metadata=build_metadata(boundaries(lengths), chunk_size=16),
+        initial_states=None,
+        state_dtype=torch.float32,
+        out=x,
+        return_intermediate_states=False,
+    )
+    assert ssd_walk.walk_is_shorter(arguments) is shorter
+
+
 @pytest.mark.gpu
 def test_sixteen_bit_inputs_walk_on_a_gpu(scan_case) -> None:
-    case = scan_case((300, 41), sizes=(4, 64, 1, 128), dtype=torch.bfloat16)
+    case = scan_case((300, 270, 41), sizes=(64, 64, 1, 128), dtype=torch.bfloat16)
     with recorded_launches() as launches:
         case.run("triton", chunk_size=256)
     assert [launch.name for launch in launches] == ["ssd_walk"]

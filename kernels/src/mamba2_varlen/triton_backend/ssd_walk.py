@@ -23,6 +23,10 @@ from .tiles import CANDIDATES, Tile, is_pinned, tile_for
 # 1.13; but 192 programs 1.07 and 1.22, 512 2.23 and 2.76, 1,024 0.306 and 0.320.
 PROGRAMS_AT_ONCE, PROGRAMS_AT_ONCE_CAPPED, CAPPED_TIME = 2, 3, 1.45
 
+# A program takes so long for a token, and the five stages for a token of one head when the GPU is full (H200: 16,384 tokens
+# in 1.07 ms, and 65,536 of 48 heads in 3.08 ms). A few long sequences of few heads leave most of the GPU without a program.
+WALK_NS, STAGES_NS = 65.0, 0.98
+
 # State columns at most: a program's 64 x 128 float32 are 64 registers a thread with four warps, and no more would fit.
 MAX_STATE_SIZE = 128
 # Offsets within a tile are 32-bit: rows of a tile times the largest token stride must stay below 2**31.
@@ -131,13 +135,19 @@ def _walk_kernel(
 
 
 def serves(arguments: SsdArguments) -> bool:
-    """Whether the walk may run this call: 16-bit inputs on a GPU, sizes it was made for; or a pinned tile asks for it.
+    """Whether the walk runs this call: 16-bit inputs on a GPU, sizes it was made for; or a pinned tile asks for it.
 
     float32 products have no tensor cores that are exact enough, so they stay with the five stages.
     """
     x = arguments.x
-    wanted = is_pinned("ssd_walk") or (x.is_cuda and x.element_size() == 2)
+    wanted = is_pinned("ssd_walk") or (x.is_cuda and x.element_size() == 2 and walk_is_shorter(arguments))
     return wanted and arguments.B.shape[2] <= MAX_STATE_SIZE and _strides_fit(arguments) and _tiles_nest(arguments)
+
+
+def walk_is_shorter(arguments: SsdArguments) -> bool:
+    """Whether the longest sequence's walk takes less time than the five stages take for all tokens and heads."""
+    metadata, heads = arguments.metadata, arguments.x.shape[1]
+    return metadata.longest * WALK_NS <= metadata.tokens * heads * STAGES_NS
 
 
 def walk(arguments: SsdArguments) -> SsdResult:
