@@ -1,6 +1,8 @@
 """The child is told that enough was asked, whenever that comes: it ends with the scores of those questions."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from driftline_worker.children.hf_engine.spec import read_spec
 from driftline_worker.children.hf_engine.task_subset import load_task
 from driftline_worker.children.line_channel import Channel
 
+CHILD = Path(__file__).resolve().parents[2] / "driftline_worker" / "children" / "evaluate.py"
 DOC_IDS = [5, 2, 19, 0, 11, 7, 23, 14]
 BLOCK = 4
 
@@ -110,3 +113,27 @@ def test_without_a_word_nothing_is_enough(tmp_path: Path) -> None:
     assert enough_after(tmp_path / "nowhere") is None
     (tmp_path / FILE_NAME).write_text("300\n")
     assert enough_after(tmp_path) == 300
+
+
+def test_the_child_itself_ends_well_with_fewer_samples(assets: Any, received: Any, tmp_path: Path) -> None:
+    """A process of its own, told before it began: exit code 0, a last line, and every line accounted for."""
+    file = tmp_path / "spec.json"
+    file.write_text(json.dumps(assets.spec("V1", doc_ids=DOC_IDS, block=BLOCK)))
+    (tmp_path / FILE_NAME).write_text("4")
+    environment = {
+        "PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRITON_CACHE_DIR": str(tmp_path), "USE_HUB_KERNELS": "NO",
+    }  # fmt: skip
+
+    def start(descriptor: int) -> None:
+        command = [sys.executable, "-P", "-s", str(CHILD), "--spec", str(file), "--channel-fd", str(descriptor)]
+        ended = subprocess.run(command, cwd=tmp_path, env=environment, pass_fds=[descriptor], capture_output=True)
+        assert ended.returncode == 0, ended.stderr.decode()[-3000:]
+
+    lines = received(start)
+    assert {line.rank for line in of(lines, "sample")} == set(range(4))
+    assert {line.doc_id for line in of(lines, "teacher_forced")} == set(DOC_IDS)
+    assert lines[-1].type == "result"
+    assert lines[-1].lines == 4 + len(DOC_IDS)
+    [environment_line] = of(lines, "environment")
+    assert environment_line.must_match["questions"] == str(len(DOC_IDS))
