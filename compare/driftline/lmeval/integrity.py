@@ -32,7 +32,7 @@ def task_problems(arm: Arm, task: TaskOutput, columns: TaskColumns) -> list[Prob
             f"{arm}: no samples_{results.name}_<time>.jsonl beside the results: evaluate with --log_samples; if that was "
             "given, lm-eval could not save it and ended with 0 all the same (see its log)"
         )
-        return [Problem(code="no_samples", message=message, blocks=True, arm=arm, task=results.name)]
+        return [Problem(code="no_samples", blocks=True, message=message, arm=arm, task=results.name)]
     found = [*_whole(results, columns), *_true(results, columns), *_remarks(results, columns)]
     made = [
         Problem(

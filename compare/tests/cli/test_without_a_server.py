@@ -36,6 +36,7 @@ def test_help_comes_at_once_and_loads_nothing_heavy(driftline: Driftline, tmp_pa
         "cancel",
         "lanes",
         "check-kernels",
+        "compare",
         "build-kernels",
         "data",
         "doctor",
