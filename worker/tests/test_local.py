@@ -77,6 +77,24 @@ def test_kernels_that_do_not_import(repository: Path, tmp_path: Path) -> None:
         assert answer.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ("vllm/model_executor/layers/mamba/ops", "unknown_signature: ssd_combined has no known signature"),
+        ("mamba_ssm/ops/triton", "kernels_do_not_import: mamba_ssm does not import"),
+    ],
+)
+def test_other_layouts_reach_their_adapters_through_the_child(
+    repository: Path, tmp_path: Path, folder: str, said: str
+) -> None:
+    (repository / folder).mkdir(parents=True)
+    (repository / folder / "__init__.py").touch()
+    rewrite(repository, f"{folder}/ssd_combined.py", "import torch\n", remove="src")
+    answer = local("check", repository, "main", tmp_path)
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert said in answer.stderr
+
+
 def result(spec: CheckSpec | BuildSpec, *lines: ReportedLine) -> LocalResult:
     made = LocalResult(spec, show=lambda text: None)
     for line in lines:
