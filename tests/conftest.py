@@ -15,3 +15,39 @@ def example(tmp_path_factory):
     from repository import make_repository
 
     return make_repository(tmp_path_factory.mktemp("example") / "repository")
+
+
+@pytest.fixture(scope="session")
+def embedded(tmp_path_factory):
+    """An embedded stack that lasts as long as the tests: what it measured once is a baseline for the next."""
+    from stacks import Embedded
+
+    stack = Embedded(tmp_path_factory.mktemp("embedded"))
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.stop()
+
+
+@pytest.fixture(scope="session")
+def embedded_outcome(embedded, example):
+    """The run's view, report, changed answers and page. PostgreSQL is killed while kernels are built, the service while
+    they are checked, and the supervisor with all its children when the first answers have come."""
+    from example_run import finished, report_of, submit, view_of
+    from stacks import wait_for
+
+    def reached(look):
+        return wait_for(lambda: (view := view_of(embedded.server, run_id)) and (look(view) or None), f"run {run_id}")
+
+    run_id = submit(embedded.server, example)
+    reached(lambda view: view["state"] == "building")
+    embedded.kill_part("postgres")
+    reached(lambda view: view["state"] in ("checking", "evaluating"))
+    embedded.kill_part("service")
+    reached(lambda view: [job for job in view["jobs"] if job["phase"] == "generate" and job["done"]])
+    embedded.kill()
+    server = embedded.start()
+    view = finished(server, run_id)
+    changed = server.get(f"/api/v1/runs/{run_id}/samples", changed=True)
+    return view, report_of(server, run_id), changed, server.get_text(f"/runs/{run_id}")

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import compose_stack
+import psutil
 import psycopg
 from driftline.cli.failure import CommandError
-from driftline.cli.server import Server
+from driftline.cli.server import Server, find
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCAL = "ALLOW_LOCAL_REPOSITORIES"
@@ -38,6 +39,11 @@ class Embedded:
     data_dir: Path
     process: "subprocess.Popen[bytes] | None" = None
 
+    @property
+    def server(self) -> Server:
+        """As the command line finds it."""
+        return find(self.data_dir, None, None)
+
     def start(self) -> Server:
         command = [sys.executable, "-P", "-m", "driftline_service.embedded", "--data-dir", str(self.data_dir)]
         self.process = subprocess.Popen([*command, "--port", "0", "--concurrency", "2"], cwd=ROOT)
@@ -49,10 +55,25 @@ class Embedded:
         self.process.kill()
         self.process.wait(10)
 
+    def kill_part(self, name: str) -> None:
+        """SIGKILL of `postgres`, `service`, `reconciler` or `worker`; the supervisor starts it again."""
+        assert self.process is not None
+        children = {child: child.cmdline() for child in psutil.Process(self.process.pid).children()}
+        (part,) = [child for child, command in children.items() if _part_of(command) == name]
+        part.kill()
+
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(60)
+
+
+def _part_of(command: list[str]) -> str:
+    if command[0].endswith("/postgres"):
+        return "postgres"
+    return {"driftline_service": "service", "driftline_worker": "worker"}.get(
+        command[-1], command[-1].rpartition(".")[2]
+    )
 
 
 @contextmanager
@@ -110,9 +131,7 @@ def _answering(data_dir: Path) -> Server | None:
         os.kill(pid, 0)
     except (OSError, ValueError, KeyError):
         return None
-    from driftline.cli import server
-
-    return _ready(server.find(data_dir, None, None))
+    return _ready(find(data_dir, None, None))
 
 
 def _ready(server: Server) -> Server | None:

@@ -1,59 +1,9 @@
-"""From a commit to a verdict through every real part, killed in the middle, and again on Redis with the same report."""
+"""From a commit to a verdict through every real part, each killed on the way, and again on Redis with the same report."""
 
 import os
 
-import pytest
-from driftline.contracts.report import RunReport
-from stacks import Embedded, production, wait_for
-
-QUESTIONS = 24
-BUG = "initial-state-decay"
-
-
-def submit(server, example):
-    run = server.post(
-        "/api/v1/runs",
-        {"repo": str(example.path), "head": BUG, "base": "main", "name": BUG, "questions": QUESTIONS},
-    )
-    return run["run_id"]
-
-
-def finished(server, run_id):
-    def look():
-        run = server.get(f"/api/v1/runs/{run_id}")
-        assert run["state"] not in ("failed", "cancelled"), run["events"]
-        return run if run["state"] == "done" else None
-
-    return wait_for(look, f"run {run_id}")
-
-
-def report_of(server, run_id):
-    report = server.get(f"/api/v1/runs/{run_id}/report")
-    RunReport.model_validate(report)
-    return report
-
-
-@pytest.fixture(scope="module")
-def embedded_outcome(tmp_path_factory, example):
-    """The run's view, report and samples after the whole stack was killed while the first answers came in."""
-    stack = Embedded(tmp_path_factory.mktemp("embedded"))
-    server = stack.start()
-    try:
-        run_id = submit(server, example)
-
-        def answering():
-            jobs = server.get(f"/api/v1/runs/{run_id}")["jobs"]
-            return next((job for job in jobs if job["phase"] == "generate" and job["done"]), None)
-
-        wait_for(answering, "the first answers")
-        stack.kill()
-        server = stack.start()
-        view = finished(server, run_id)
-        changed = server.get(f"/api/v1/runs/{run_id}/samples", changed=True)
-        page = server.get_text(f"/runs/{run_id}")
-        yield view, report_of(server, run_id), changed, page
-    finally:
-        stack.stop()
+from example_run import QUESTIONS, finished, report_of, submit
+from stacks import production
 
 
 def test_the_bug_is_found_where_it_is(embedded_outcome):
