@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from driftline.cli.app import run
 
 Driftline = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -76,8 +77,12 @@ def test_figures_are_imported_listed_and_withdrawn(driftline: Driftline, served:
     ],
 )
 def test_a_mistake_is_one_line(
-    driftline: Driftline, served: Path, tmp_path: Path, arguments: list[str], words: str
-) -> None:
+    served: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    arguments: list[str], words: str,
+) -> None:  # fmt: skip
+    """Through the command line's own door, without a process for each."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DRIFTLINE_DATA_DIR", str(served / ".driftline"))
     for name in ("two/results_a.json", "two/results_b.json", "bare/results_2026-12-02T05-30-00.json"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("{}")
@@ -85,10 +90,10 @@ def test_a_mistake_is_one_line(
     (tmp_path / "other.json").write_text('{"format": "2", "points": []}')
     figures(tmp_path, scores=[{"filter": "strict-match", "value": float("nan")}]).rename(tmp_path / "nan.json")
     (tmp_path / "empty").mkdir()
-    answer = driftline("import", *arguments, folder=tmp_path, DRIFTLINE_DATA_DIR=str(served / ".driftline"))
-    assert answer.returncode == 1, answer.stdout
-    assert words in answer.stderr
-    assert answer.stderr.count("\n") == 1
+    assert run(["import", *arguments]) == 1
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
 
 
 def test_an_import_that_does_not_exist_is_told(driftline: Driftline, served: Path) -> None:

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from driftline.cli.app import run
+from driftline.cli.failure import CommandError
+from driftline.cli.rescored_folder import rescored_folder
 
 Driftline = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -148,14 +151,13 @@ def test_a_filter_of_another_task_is_named_and_not_guessed_at(
         ),
     ],
 )
-def test_what_cannot_be_scored_again_is_one_line(
-    driftline: Driftline, evaluation: Path, tmp_path: Path, spoil: Callable[[Path], object], words: str
-) -> None:
+def test_what_cannot_be_scored_again_is_one_line(evaluation: Path, spoil: Callable[[Path], object], words: str) -> None:
     spoil(evaluation)
-    answer = driftline("rescore", str(evaluation), folder=tmp_path)
-    assert answer.returncode == 1, answer.stdout
-    assert words in answer.stderr
-    assert answer.stderr.count("\n") == 1
+    with pytest.raises(CommandError) as refused:
+        rescored_folder(evaluation)
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert refused.value.exit_code == 1
 
 
 @pytest.mark.parametrize(
@@ -168,7 +170,11 @@ def test_what_cannot_be_scored_again_is_one_line(
         (["--import", "zzzz"], "no import called 'zzzz'"),
     ],
 )
-def test_a_mistake_is_one_line(driftline: Driftline, served: Path, arguments: list[str], words: str) -> None:
-    answer = driftline("rescore", *arguments, folder=served)
-    assert (answer.returncode, answer.stderr.count("\n")) == (1, 1), answer.stderr
-    assert words in answer.stderr
+def test_a_mistake_is_one_line(
+    served: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    monkeypatch.chdir(served)
+    assert run(["rescore", *arguments]) == 1
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
