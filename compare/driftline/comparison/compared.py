@@ -53,6 +53,12 @@ class ComparedTask:
     text_diverged: int = 0
     """questions whose responses differ in text"""
 
+    @property
+    def response_name(self) -> str:
+        """What a response is: of a task that generates nothing, its log-probabilities."""
+        generated = self.base.results.config.get("output_type", "generate_until") == "generate_until"
+        return "the answers' texts" if generated else "the log-probabilities"
+
 
 @dataclass(frozen=True, slots=True)
 class Compared:
@@ -266,7 +272,7 @@ def _stale(tasks: Iterable[ComparedTask], base: LmEvalOutput, head: LmEvalOutput
         return
     for task in tasks:
         if task.questions and not task.text_diverged:
-            message = f"{task.name}: different models answered alike in every word, with --use_cache: answers of another model"
+            message = f"{task.name}: different models answered alike in everything, with --use_cache: answers of another model"
             yield Problem(code="stale_answers", blocks=True, task=task.name, message=f"{message}; evaluate without it")
 
 

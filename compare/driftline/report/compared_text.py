@@ -90,7 +90,7 @@ def _compared(compared: Compared) -> Iterator[str]:
     for task in compared.tasks:
         if task.questions:
             share = f"{100 * task.text_diverged / task.questions:.1f} %"
-            yield f"  {task.name}: {task.questions} questions; the answer's text differs in {task.text_diverged} ({share})."
+            yield f"  {task.name}: {task.questions} questions; {task.response_name} differ in {task.text_diverged} ({share})."
     blocking = [each.message for each in compared.problems if each.blocks]
     if blocking:
         yield "Why some of it is not comparable"

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -81,3 +82,20 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     _, said = process.communicate(timeout=30)
     assert "Driftline is at http://127.0.0.1:" in said
     assert process.returncode == 0
+
+
+@pytest.fixture
+def here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., SimpleNamespace]:
+    """Run a command line in this process, in the test's folder; a bug is a traceback of the test."""
+    from driftline.cli.app import run
+
+    def call(*arguments: str) -> SimpleNamespace:
+        monkeypatch.chdir(tmp_path)
+        code = run(list(arguments))
+        return SimpleNamespace(
+            returncode=code, **{f"std{name}": text for name, text in capsys.readouterr()._asdict().items()}
+        )
+
+    return call
