@@ -72,14 +72,18 @@ def report_lines(
     return directive
 
 
-@router.post("/attempts/{attempt_id}/heartbeat", response_model_exclude_none=True, responses=problems.responses(401, 410))
+@router.post(
+    "/attempts/{attempt_id}/heartbeat", response_model_exclude_none=True, responses=problems.responses(401, 410)
+)
 def report_heartbeat(attempt_id: UUID, token: Token, sessions: Factory, lease: Lease) -> Directive:
     """Still there."""
     with sessions.begin() as session:
         return reports.heartbeat(session, attempt_id, token, lease=lease, now=now_utc())
 
 
-@router.post("/attempts/{attempt_id}/finish", response_model_exclude_none=True, responses=problems.responses(401, 410, 422))
+@router.post(
+    "/attempts/{attempt_id}/finish", response_model_exclude_none=True, responses=problems.responses(401, 410, 422)
+)
 def report_finish(attempt_id: UUID, token: Token, body: Body, sessions: Factory) -> Directive:
     """The attempt's end. `stop` says that its success was not believed, and why."""
     end = parse(Finish, body)
