@@ -40,14 +40,18 @@ def interrupted(stack, example):
         mid = [job for job in jobs if job["kind"] == "evaluate" and job["phase"] in ("generate", "teacher_forced")]
         return mid or None
 
+    def failed_for(reason):
+        events = server.get(f"/api/v1/runs/{run_id}")["events"]
+        return next((e for e in events if e["kind"] == "attempt_failed" and f": {reason}: " in e["message"]), None)
+
     wait_for(answering, "the first answers")
     struck = engines(root)
-    assert struck
     kill(min(struck))
-    holders = wait_for(lambda: children(root) or None, "another child")
-    orphans = wait_for(lambda: engines(root) or None, "another engine")
+    wait_for(lambda: failed_for("engine_died"), "the attempt of the killed engine")
+    holders = wait_for(lambda: children(root) or None, "a child at work")
+    orphans = wait_for(lambda: engines(root) or None, "an engine at work")
     kill(max(holders))
-    wait_for(lambda: True if not any(map(alive, (max(holders),))) else None, "the child's end")
+    wait_for(lambda: failed_for("child_died"), "the attempt of the killed child")
     return run_id, finished(server, run_id), struck | orphans, root
 
 
