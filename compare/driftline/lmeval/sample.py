@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from driftline.lmeval.refusal import BadOutputError
+
+LARGEST_DOC_ID: Final = 2**31 - 1
+"""What databases hold; no data set has as many rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ def sample_from(line: Any, where: str, offset: int = 0) -> Sample:
         raise BadOutputError("bad_sample", f"{where}: not an object; is this a samples file of lm-eval?")
     try:
         doc_id = line["doc_id"]
-        if type(doc_id) is not int or doc_id < 0:
+        if type(doc_id) is not int or not 0 <= doc_id <= LARGEST_DOC_ID:
             raise BadOutputError("bad_sample", f"{where}: doc_id is {str(doc_id)[:50]!r}, not a count from 0")
         request = line["arguments"]["gen_args_0"]
         arguments = request.get("arg_1")

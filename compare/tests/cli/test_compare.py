@@ -1,6 +1,7 @@
 """`driftline compare` as a user runs it: verdicts, exit codes, the JSON of design section 9, and every way to ask."""
 
 import json
+import random
 
 import pytest
 
@@ -270,3 +271,18 @@ def test_a_damaged_file_is_bad_input(here, lm_eval_files, tmp_path):
     assert (answer.returncode, answer.stdout) == (1, "")
     assert answer.stderr.count("\n") == 1
     assert "line 18: not complete JSON" in answer.stderr
+
+
+def test_no_damage_is_a_traceback(here, lm_eval_files, tmp_path):
+    """Bytes changed, cut out, doubled or put in at seeded places of both files: bad input, not comparable or unharmed."""
+    for name in ("base", "head"):
+        lm_eval_files.write(tmp_path / name, lm_eval_files.gsm8k(RIGHT[:9]))
+    rng, seen = random.Random(5), set()  # noqa: S311 - damage, not secrets
+    for path in [*(tmp_path / "head").rglob("*.json*")] * 40:
+        sound = path.read_bytes()
+        start, length = rng.randrange(len(sound)), rng.choice([1, 1, 30, 3000])
+        put = rng.choice([b"", b"\0", b"\xff", b"7", b'"', b"NaN", sound[start : start + length] * 2])
+        path.write_bytes(sound[:start] + put + sound[start + length :])
+        seen.add(here("compare", "base", "head", "--json", "--html", "report.html").returncode)
+        path.write_bytes(sound)
+    assert {1, 3} <= seen <= {0, 1, 3}

@@ -41,6 +41,7 @@ def spoilt(lm_eval_files, tmp_path):
         (lambda content: content.replace(b"It is 2", b"It is \xff", 1), "bad_encoding", "line 2: not UTF-8"),
         (lambda content: content.replace(b'"doc_id": 1', b'"doc_id": 1, "doc_id": 1', 1), "duplicate_key", "line 2: the key"),
         (lambda content: content.replace(b'"doc_id": 1', b'"doc_id": true', 1), "bad_sample", "line 2: doc_id is 'True'"),
+        (lambda content: content.replace(b'"doc_id": 1', b'"doc_id": 99999999999999999999', 1), "bad_sample", "not a count"),
         (lambda content: content.replace(b'"doc_id": 1', b'"doc_id": -1', 1), "bad_sample", "not a count from 0"),
         (lambda content: content.replace(b'"resps"', b'"replies"', 1), "bad_sample", "line 1: lacks 'resps'"),
         (lambda content: content.replace(b'"filter": "strict-match"', b'"filter": "\\ud800"', 1), "bad_sample", "is no name"),
