@@ -58,6 +58,16 @@ def test_touches_only_listed_slots_of_a_strided_pool(backend, random_tensor, ass
     assert not actual[1].any()
 
 
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_batch_of_padding_alone_changes_nothing(backend, random_tensor, groups) -> None:
+    inputs = _inputs(random_tensor, 3, groups, torch.float32)
+    pool = random_tensor(5, 4, 6, 12)
+    state = pool.clone()
+    out = _step(backend, state, inputs, state_indices=torch.full((3,), -1, dtype=torch.int32, device=pool.device))
+    assert torch.equal(state, pool)
+    assert not out.any()
+
+
 def test_steps_equal_prefill(backend, scan_case, assert_close) -> None:
     case = scan_case((5,))
     x, dt, A, B, C = case.tensors

@@ -47,5 +47,5 @@ def _advance(state: Tensor, values: Tensor, decay: Tensor, B: Tensor) -> Tensor:
 def _read(state: Tensor, C: Tensor) -> Tensor:
     """(r, H, P): each head's state times its group's C (r, G, N)."""
     rows, heads, headdim, size = state.shape
-    by_group = state.reshape(rows * C.shape[1], -1, size)
+    by_group = state.reshape(rows * C.shape[1], heads // C.shape[1] * headdim, size)  # no -1: there may be no row
     return torch.bmm(by_group, C.reshape(-1, size, 1)).view(rows, heads, headdim)
