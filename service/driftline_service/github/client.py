@@ -1,17 +1,25 @@
 """The few requests that are made of GitHub's REST API, as the App's installation on a repository."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Protocol
 
 from githubkit import AppInstallationAuthStrategy, GitHub
-from githubkit.exception import GitHubException, RequestFailed
+from githubkit.exception import GitHubException, RateLimitExceeded, RequestFailed
 
 WRITERS = frozenset({"admin", "maintain", "write"})
 TIMEOUT_SECONDS = 20.0
 
 
 class GithubDown(Exception):  # noqa: N818 - a condition that passes
-    """GitHub did not answer, refused for now, or the App is not allowed to; to be tried again later."""
+    """GitHub did not answer, refused for now, or the App is not allowed to; to be tried again later.
+
+    `wait` is how long GitHub asked to be left alone, of a rate limit; else None.
+    """
+
+    def __init__(self, message: str, wait: timedelta | None = None) -> None:
+        super().__init__(message)
+        self.wait = wait
 
 
 class Gone(Exception):  # noqa: N818
@@ -29,7 +37,8 @@ class Client(Protocol):
 
 
 class AppClient:
-    """Speaks as the App. Tokens of installations are fetched and renewed by githubkit; rate limits are waited for."""
+    """Speaks as the App. Tokens of installations are fetched and renewed by githubkit. Nothing is tried again
+    here: whoever asks does so at its own pace, and a rate limit says after how long."""
 
     def __init__(self, app_id: int, private_key: str, api_url: str) -> None:
         self._app_id, self._key, self._url = app_id, private_key, api_url
@@ -77,6 +86,8 @@ class AppClient:
     def _send(self, installation: int, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         try:
             answer = self._of(installation).request(method, path, json=None if body is None else dict(body))
+        except RateLimitExceeded as error:
+            raise GithubDown(f"{method} {path}: rate limit", error.retry_after) from error
         except RequestFailed as error:
             if error.response.status_code in (404, 410):
                 raise Gone(f"{method} {path}: {error.response.status_code}") from error
@@ -90,6 +101,6 @@ class AppClient:
         if installation not in self._installations:
             strategy = AppInstallationAuthStrategy(self._app_id, self._key, installation)
             self._installations[installation] = GitHub(
-                strategy, base_url=self._url, timeout=TIMEOUT_SECONDS, http_cache=False
+                strategy, base_url=self._url, timeout=TIMEOUT_SECONDS, http_cache=False, auto_retry=False
             )
         return self._installations[installation]

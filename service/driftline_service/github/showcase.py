@@ -54,7 +54,7 @@ class Showcase:
         except Gone as error:
             self._postpone(pull, str(error), GONE_FOR)
         except GithubDown as error:
-            self._postpone(pull, str(error), min(FIRST_BACK_OFF * 2**pull.tries, LONGEST_BACK_OFF))
+            self._postpone(pull, str(error), error.wait or min(FIRST_BACK_OFF * 2**pull.tries, LONGEST_BACK_OFF))
         else:
             pull.look, pull.tries, pull.next_try_at, pull.last_error = False, 0, None, None
 

@@ -61,7 +61,8 @@ def test_a_report_comes_when_the_run_is_done(client: httpx.Client, run_ids: list
         assert text.headers["content-type"] == "text/markdown; charset=utf-8"
         assert text.text.lstrip().startswith("#")
     done = client.get("/api/v1/runs", params={"state": "done"}).json()["runs"]
-    assert [(run["run_id"], run["verdict"]) for run in done] == [(run_ids[0], "equivalent")]
+    ours = [(run["run_id"], run["verdict"]) for run in done if run["run_id"] in run_ids]  # other tests finish runs too
+    assert ours == [(run_ids[0], "equivalent")]
 
 
 def test_changed_samples_are_paged(client: httpx.Client, run_ids: list[str]) -> None:

@@ -33,7 +33,9 @@ def application(state: FakeGithub) -> FastAPI:
         if not tokens:
             state.calls.append((request.method, request.url.path))
             if state.outage:
-                return JSONResponse({"message": "not now"}, status_code=state.outage.pop(0))
+                return JSONResponse(
+                    {"message": "not now"}, status_code=state.outage.pop(0), headers={"Retry-After": "90"}
+                )
             if request.headers.get("authorization") not in ("token ghs_installation", "Bearer ghs_installation"):
                 return JSONResponse({"message": "Bad credentials"}, status_code=401)
         return await call_next(request)

@@ -211,6 +211,20 @@ def test_an_outage_is_waited_out_and_shows_the_latest(side: Any) -> None:
     assert next(iter(side.github.checks.values()))["conclusion"] == "failure"
 
 
+def test_a_rate_limit_is_kept_to(side: Any) -> None:
+    side.send("pull_request", side.pull_request())
+    side.github.outage = [429]
+    side.work()
+    with side.sessions() as session:
+        pull = session.scalar(select(GithubPull).where(GithubPull.repository == side.name))
+        assert pull.last_error.endswith("rate limit")
+        assert timedelta(seconds=80) < pull.next_try_at - datetime.now(UTC) <= timedelta(seconds=90)
+    assert len(side.github.calls) == 1  # and nothing was sent in the meantime
+    side.ahead[0] = timedelta(seconds=91)
+    side.work()
+    assert "queued" in side.shown
+
+
 def test_a_comment_that_was_deleted_is_written_again(side: Any) -> None:
     side.send("pull_request", side.pull_request())
     side.work()
