@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from driftline.comparison.form import format_remarks
 from driftline.comparison.pairing import Pairs, pair, unpaired
 from driftline.comparison.settings import evaluation_settings, same_model, task_settings
 from driftline.contracts.compare import CompareReport, Problem
@@ -161,6 +162,7 @@ def _task(found: _Found, name: str, arms: tuple[TaskOutput, TaskOutput], wanted:
             about = {"task": name, "filter": kept}
             found.problems.append(Problem(code="filter_missing", blocks=True, arm=arm, message=message, **about))
     found.tasks.append(_compared_task(name, arms, pairs))
+    found.problems += format_remarks(name, pairs)
     metrics = _selected("metric", _metrics(arms, columns), wanted.metrics)
     paired = [metric for metric in metrics if metric not in columns[0].unscored | columns[1].unscored]
     for metric in paired:

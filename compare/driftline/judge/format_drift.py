@@ -26,12 +26,17 @@ def format_drift(base: Answers, head: Answers) -> FormatDrift | None:
         return None
     substance = base.right(FLEXIBLE) & head.right(FLEXIBLE) & shared
     before, after = base.right(STRICT) & substance, head.right(STRICT) & substance
-    lost, gained = len(before - after), len(after - before)
-    p_value = exact_p(lost, gained)
     invalid = [_invalid(name, base, head) for name in FILTERS]
+    return drift_of(len(shared), (len(before - after), len(after - before)), invalid)
+
+
+def drift_of(questions: int, strict_only: tuple[int, int], invalid: Sequence[InvalidAnswers]) -> FormatDrift:
+    """The tests on counts: answers lost and gained under strict-match alone, and each filter's empty ones."""
+    lost, gained = strict_only
+    p_value = exact_p(lost, gained)
     return FormatDrift(
-        questions=len(shared), strict_only_lost=lost, strict_only_gained=gained, strict_only_p=p_value,
-        invalid=invalid, drifted=min(_adjusted(p_value, invalid)) <= FORMAT_ALPHA,
+        questions=questions, strict_only_lost=lost, strict_only_gained=gained, strict_only_p=p_value,
+        invalid=list(invalid), drifted=min(_adjusted(p_value, invalid)) <= FORMAT_ALPHA,
     )  # fmt: skip
 
 
@@ -45,10 +50,15 @@ def _invalid(name: str, base: Answers, head: Answers) -> InvalidAnswers:
         {doc_id for doc_id in shared if arm.scored[doc_id][name].extracted == INVALID} for arm in (base, head)
     )
     appeared, vanished = len(after - before), len(before - after)
+    return invalid_answers(name, (len(before), len(after)), appeared=appeared, vanished=vanished)
+
+
+def invalid_answers(name: str, counts: tuple[int, int], *, appeared: int, vanished: int) -> InvalidAnswers:
+    """One filter's responses without an answer, (base, head), with their paired test."""
+    base, head = counts
     return InvalidAnswers(
-        filter=name, base=len(before), head=len(after), appeared=appeared, vanished=vanished,
-        p_value=exact_p(vanished, appeared),
-    )  # fmt: skip
+        filter=name, base=base, head=head, appeared=appeared, vanished=vanished, p_value=exact_p(vanished, appeared)
+    )
 
 
 def format_sentences(seen: FormatDrift) -> list[str]:

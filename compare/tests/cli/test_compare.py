@@ -95,6 +95,26 @@ def test_the_same_figures_as_the_service(lm_eval_files, tmp_path):
     assert found.report.comparisons[0] == comparison(cell, adjusted([cell.p_value] * 2, 2)[0], 2)
 
 
+def test_a_drift_of_form_alone_is_said_as_such(here, lm_eval_files, tmp_path):
+    """Forty answers are no longer right under strict-match while flexible-extract finds all of them."""
+    for name, strict in (("base", RIGHT), ("head", lost(40))):
+        scores = {"strict-match": strict, "flexible-extract": RIGHT}
+        floats = {kept: {"exact_match": [float(each) for each in right]} for kept, right in scores.items()}
+        lm_eval_files.write(tmp_path / name, lm_eval_files.Evaluation(floats))
+    report = json.loads(here("compare", "base", "head", "--json").stdout)
+    (told,) = [problem for problem in report["problems"] if problem["code"] == "format_drift"]
+    assert not told["blocks"]
+    assert (
+        "40 are no longer right under strict-match and 0 newly are: the form moved, not what is said" in told["message"]
+    )
+    assert report["verdict"] == "regressed"
+
+
+def test_a_drop_under_both_filters_is_no_drift_of_form(compared):
+    _, report = compared(RIGHT, lost(60))
+    assert "format_drift" not in {problem["code"] for problem in report["problems"]}
+
+
 @pytest.mark.parametrize(("base", "head"), [([True], [True]), ([True], [False]), ([False], [True])])
 def test_one_question_settles_nothing(compared, base, head):
     answer, report = compared(base, head)
