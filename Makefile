@@ -23,8 +23,9 @@ doctor: envs ## say what this machine can and cannot run, and what to install
 test: envs services ## every test that needs no GPU, against real PostgreSQL and Redis
 	$(CONTROL)/python -P tests/run.py
 
-test-gpu: envs ## the kernel tests on this machine's GPU
-	$(EVAL)/python -P -m pytest kernels/tests -m gpu
+test-gpu: envs ## the operators' tests on this machine's GPU, and those that need one
+	$(EVAL)/python -P -m pytest kernels/tests/varlen -m "not history"
+	$(EVAL)/python -P -m pytest kernels/tests/conformance -m gpu
 
 test-history: envs ## the kernel check on vLLM's own history: make test-history VLLM_REPO=/path/to/vllm
 	$(EVAL)/python -P -m pytest kernels/tests -m history
