@@ -13,9 +13,10 @@ from driftline_service.api import problems
 from driftline_service.api.context import AdminCallerDep, AdminDep, ContextDep, SessionDep
 from driftline_service.api.problems import Problem
 from driftline_service.auth.scopes import Scope
-from driftline_service.auth.token import digest, new_token
+from driftline_service.auth.token import new_token
 from driftline_service.database import audit, token_queries
 from driftline_service.database.tables import ApiToken
+from driftline_service.dispatch.tokens import hash_of
 
 router = APIRouter(prefix="/api/v1", tags=["access"])
 
@@ -71,7 +72,7 @@ def create_token(who: AdminCallerDep, body: TokenRequest, found: ContextDep) -> 
     if body.name == "admin":
         raise Problem(409, "name_taken", "the name admin is that of the token in the settings; choose another")
     row = ApiToken(
-        name=body.name, scope=body.scope, token_hash=digest(token), created_by=who.name, created_at=now,
+        name=body.name, scope=body.scope, token_hash=hash_of(token), created_by=who.name, created_at=now,
         expires_at=None if body.days is None else now + timedelta(days=body.days),
     )  # fmt: skip
     try:

@@ -6,8 +6,9 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from driftline_service.auth.scopes import Scope
-from driftline_service.auth.token import AdminToken, digest
+from driftline_service.auth.token import AdminToken
 from driftline_service.database import token_queries
+from driftline_service.dispatch.tokens import hash_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,5 +27,5 @@ def caller_of(session: Session, admin: AdminToken, given: str, now: datetime) ->
     """Whose token `given` is, noting its use; None if it is unknown, expired or revoked."""
     if admin.matches(given):
         return ADMIN
-    found = token_queries.use(session, digest(given), now)
+    found = token_queries.use(session, hash_of(given), now)
     return None if found is None else Caller(found.name, found.scope)

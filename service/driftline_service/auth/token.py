@@ -4,12 +4,11 @@ import hmac
 import os
 import secrets
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
+from driftline_service.dispatch.tokens import TOKEN_BYTES, hash_of
 from driftline_service.settings import Settings
 
-TOKEN_BYTES = 32
 PRIVATE = 0o600
 
 
@@ -22,12 +21,12 @@ class AdminToken:
     @classmethod
     def of(cls, settings: Settings) -> "AdminToken":
         if settings.admin_token is not None:
-            return cls(digest(settings.admin_token.get_secret_value()))
+            return cls(hash_of(settings.admin_token.get_secret_value()))
         return cls(settings.admin_token_sha256)
 
     def matches(self, given: str) -> bool:
         """Whether `given` is the token; never, if none is configured. Takes the same time wherever they differ."""
-        return self.digest is not None and hmac.compare_digest(self.digest, digest(given))
+        return self.digest is not None and hmac.compare_digest(self.digest, hash_of(given))
 
 
 def ensure_token_file(path: Path) -> None:
@@ -46,8 +45,3 @@ def ensure_token_file(path: Path) -> None:
 def new_token() -> str:
     """256 random bits. The prefix lets scanners for leaked secrets find one."""
     return f"driftline_{secrets.token_urlsafe(TOKEN_BYTES)}"
-
-
-def digest(token: str) -> str:
-    """sha256 in hex: all that is ever stored of a token."""
-    return sha256(token.encode()).hexdigest()

@@ -1,17 +1,16 @@
 """`/driftline …` in a comment on a pull request, understood or refused. Pure: who may say it is decided elsewhere."""
 
-import re
 import shlex
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from driftline.git.names import is_full_sha
 from pydantic import TypeAdapter, ValidationError
 
 from driftline_service.intake.request import Revision
 
 PREFIX = "/driftline"
 LONGEST_LINE = 500
-FULL_SHA = re.compile(r"[0-9a-f]{40}")
 _REVISION: TypeAdapter[str] = TypeAdapter(Revision)
 
 
@@ -99,7 +98,7 @@ def _command(words: list[str]) -> Command | Misunderstood:
     if verb is Verb.RUN:
         return _run(rest)
     if verb is Verb.APPROVE:
-        if len(rest) != 1 or not FULL_SHA.fullmatch(rest[0]):
+        if len(rest) != 1 or not is_full_sha(rest[0]):
             return Misunderstood("`approve` names the whole commit of 40 hexadecimal digits that you have looked at")
         return Command(verb, sha=rest[0])
     if rest:

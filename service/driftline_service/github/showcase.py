@@ -10,11 +10,13 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
+from driftline.contracts.report import RunView
 from sqlalchemy.orm import Session
 
 from driftline_service.database import github_queries
 from driftline_service.database.engine import Sessions
 from driftline_service.database.github_tables import GithubPull
+from driftline_service.database.run_tables import Run
 from driftline_service.github import rendering
 from driftline_service.github.client import Client, GithubDown, Gone
 from driftline_service.judging import live_view
@@ -47,10 +49,16 @@ class Showcase:
         pull = session.get_one(GithubPull, pull_id, with_for_update=True)
         runs = github_queries.runs_of(session, pull_id)
         try:
-            self._show_comment(session, pull, runs[0].id if runs else None)
+            views = {
+                run.id: live_view(session, run.id)
+                for place, run in enumerate(runs)
+                if place == 0 or _moved(session, run)
+            }
+            self._show_comment(pull, views[runs[0].id] if runs else None)
             for run in runs:
-                self._show_check(session, pull, run.id)
-                github_queries.linked(session, run.id).shown_state = run.state.value
+                if run.id in views:
+                    self._show_check(session, pull, views[run.id])
+                    github_queries.linked(session, run.id).shown_state = run.state.value
         except Gone as error:
             self._postpone(pull, str(error), GONE_FOR)
         except GithubDown as error:
@@ -58,8 +66,7 @@ class Showcase:
         else:
             pull.look, pull.tries, pull.next_try_at, pull.last_error = False, 0, None, None
 
-    def _show_comment(self, session: Session, pull: GithubPull, run_id: UUID | None) -> None:
-        view = None if run_id is None else live_view(session, run_id)
+    def _show_comment(self, pull: GithubPull, view: RunView | None) -> None:
         if view is None and not pull.notice:
             return
         body = rendering.comment(view, head=pull.head_sha, notice=pull.notice, public_url=self._url)
@@ -70,9 +77,9 @@ class Showcase:
         )
         pull.shown = mark
 
-    def _show_check(self, session: Session, pull: GithubPull, run_id: UUID) -> None:
-        row = github_queries.linked(session, run_id)
-        fields = rendering.check_run(live_view(session, run_id), public_url=self._url)
+    def _show_check(self, session: Session, pull: GithubPull, view: RunView) -> None:
+        row = github_queries.linked(session, view.run_id)
+        fields = rendering.check_run(view, public_url=self._url)
         if (mark := _mark(fields)) == row.shown:
             return
         row.check_run_id = self._client.check_run(pull.installation_id, pull.repository, fields, row.check_run_id)
@@ -81,6 +88,11 @@ class Showcase:
     def _postpone(self, pull: GithubPull, error: str, wait: timedelta) -> None:
         pull.tries, pull.last_error, pull.next_try_at = pull.tries + 1, error[:500], self._clock() + wait
         _log.warning("not_shown", repository=pull.repository, number=pull.number, error=error, again_in=str(wait))
+
+
+def _moved(session: Session, run: Run) -> bool:
+    """Whether the run's state is another than the one that GitHub was last shown."""
+    return github_queries.linked(session, run.id).shown_state != run.state.value
 
 
 def _mark(content: str | Mapping[str, Any]) -> str:

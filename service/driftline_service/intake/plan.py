@@ -1,10 +1,10 @@
 """A submit request becomes a NewRun: the repository is fetched, names become commits, kernels and lanes are found."""
 
-import re
 from pathlib import PurePosixPath
 
 from driftline.contracts.lane import Lane
 from driftline.git import GitError, Kernels, Mirror
+from driftline.git.names import is_full_sha
 
 from driftline_service.intake.measured_tree import measured_tree
 from driftline_service.intake.reach import unreachable_lanes
@@ -15,7 +15,6 @@ from driftline_service.runs.submission import Commit, NewRun
 from driftline_service.settings import Settings
 
 LONGEST_NAME = 200
-FULL_SHA = re.compile("[0-9a-f]{40}")
 
 STATUS = {"git_timeout": 504, "git_failed": 502, "disk_full": 507}
 """What is not the caller's mistake: the repository's server, git itself, or this machine's disk."""
@@ -105,7 +104,7 @@ def _base(request: SubmitRequest, mirror: Mirror, head_sha: str, main: str) -> t
 
 def _pinned(mirror: Mirror, ref: str) -> str:
     """The commit's SHA, kept in the mirror even if a later push leaves it behind."""
-    sha = ref if FULL_SHA.fullmatch(ref) else mirror.resolve(ref)
+    sha = ref if is_full_sha(ref) else mirror.resolve(ref)
     mirror.fetch_commit(sha)
     return sha
 

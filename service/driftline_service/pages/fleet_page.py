@@ -13,10 +13,10 @@ from sqlalchemy.orm import Session
 
 from driftline_service.api.context import ContextDep, SessionDep
 from driftline_service.api.workers import QUIET
+from driftline_service.clock import now_utc
 from driftline_service.database.tables import Attempt, Job, Worker
 from driftline_service.pages import renderer
 from driftline_service.pages.page_route import PageRoute
-from driftline_service.worker_api.leases import now_utc
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 

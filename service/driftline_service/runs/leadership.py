@@ -11,10 +11,10 @@ LOCK_KEY = 0x6472_6966_74_02
 
 
 class Leadership:
-    """Held as long as its connection lives: a reconciler that dies frees it at once."""
+    """Held as long as its connection lives: a process that dies frees it at once. `key` is what only one may hold."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, key: int = LOCK_KEY) -> None:
+        self._engine, self._key = engine, key
         self._connection: Connection | None = None
         self._leads = False
 
@@ -28,7 +28,7 @@ class Leadership:
             connection = self._connected()
             connection.execute(text("select 1"))
             if not self._leads:
-                taken = connection.execute(text("select pg_try_advisory_lock(:key)"), {"key": LOCK_KEY}).scalar_one()
+                taken = connection.execute(text("select pg_try_advisory_lock(:key)"), {"key": self._key}).scalar_one()
                 self._leads = bool(taken)
         except Exception:
             self.release()

@@ -1,6 +1,6 @@
 """Whose report this is: the attempt behind a token, locked, and what its worker is to do next."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from hmac import compare_digest
 from uuid import UUID
 
@@ -14,10 +14,6 @@ from driftline_service.database.tables import Attempt, Job, Run
 from driftline_service.dispatch.tokens import hash_of
 
 CARRY_ON = Directive(action="continue")
-
-
-def now_utc() -> datetime:
-    return datetime.now(UTC)
 
 
 def locked_attempt(session: Session, attempt_id: UUID, token: str) -> Attempt:

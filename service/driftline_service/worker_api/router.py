@@ -10,12 +10,12 @@ from fastapi import APIRouter, Depends, Header, Request
 
 from driftline_service.api import problems
 from driftline_service.api.problems import Problem
+from driftline_service.clock import now_utc
 from driftline_service.database.engine import Sessions
 from driftline_service.logs import about
 from driftline_service.metrics.served import Served
 from driftline_service.worker_api import claiming, reports
 from driftline_service.worker_api.bodies import parse, raw_body
-from driftline_service.worker_api.leases import now_utc
 
 DEFAULT_LEASE_SECONDS = 60
 """Three heartbeats a worker may miss. `app.state.settings.lease_seconds` says otherwise where it is set."""

@@ -9,9 +9,9 @@ from uuid import uuid4
 import httpx
 import pytest
 from driftline_service.auth.scopes import Scope
-from driftline_service.auth.token import digest
 from driftline_service.database.engine import Sessions
 from driftline_service.database.tables import ApiToken, AuditEntry, Run
+from driftline_service.dispatch.tokens import hash_of
 from sqlalchemy import delete, select, update
 from sqlalchemy.exc import DBAPIError
 
@@ -51,7 +51,7 @@ def test_a_token_is_stored_as_its_hash_alone(make: Make, sessions: Sessions) -> 
     made = make(scope="submit", days=30)
     with sessions() as session:
         row = session.get_one(ApiToken, made["id"])
-    assert row.token_hash == digest(made["token"])
+    assert row.token_hash == hash_of(made["token"])
     assert made["token"] not in str(vars(row))
     assert datetime.fromisoformat(made["expires_at"]) - datetime.fromisoformat(made["created_at"]) == timedelta(days=30)
 
