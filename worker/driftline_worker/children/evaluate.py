@@ -4,7 +4,6 @@ Says hello before anything heavy is imported; writes JSON lines (driftline.contr
 and nothing of meaning anywhere else. Exit code 0 after `result`, 1 after `failure`.
 """
 
-import argparse
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -16,24 +15,13 @@ if not __package__:
     sys.modules["driftline_worker"] = package
 
 from driftline_worker.children.hf_engine.spec import read_spec
-from driftline_worker.children.kernel_child import failure_of
+from driftline_worker.children.kernel_child import run_with_spec
 from driftline_worker.children.line_channel import Channel
 
 
 def main(arguments: list[str]) -> int:
     """Run one evaluation; the exit code."""
-    parser = argparse.ArgumentParser(description="evaluate one lane with the kernels of one commit")
-    parser.add_argument("--spec", type=Path, required=True, help="JSON file: what to evaluate")
-    parser.add_argument("--channel-fd", type=int, required=True, help="descriptor of the pipe for JSON lines")
-    options = parser.parse_args(arguments)
-    channel = Channel(options.channel_fd)
-    channel.hello()
-    failure = failure_of(lambda: evaluate(options.spec, channel))
-    if failure is None:
-        channel.finish()
-        return 0
-    channel.fail(failure.kind, failure.reason, str(failure))
-    return 1
+    return run_with_spec("evaluate one lane with the kernels of one commit", evaluate, arguments)
 
 
 def evaluate(spec_file: Path, channel: Channel) -> None:

@@ -4,7 +4,6 @@ As evaluate.py: hello before anything heavy, JSON lines on the given descriptor,
 `failure`.
 """
 
-import argparse
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -15,25 +14,14 @@ if not __package__:
     package.__path__ = [str(Path(__file__).resolve().parents[1])]
     sys.modules["driftline_worker"] = package
 
-from driftline_worker.children.kernel_child import failure_of
+from driftline_worker.children.kernel_child import run_with_spec
 from driftline_worker.children.line_channel import Channel
 from driftline_worker.children.vllm_engine.spec import read_spec
 
 
 def main(arguments: list[str]) -> int:
     """Run one evaluation; the exit code."""
-    parser = argparse.ArgumentParser(description="evaluate one lane on vLLM at one commit")
-    parser.add_argument("--spec", type=Path, required=True, help="JSON file: what to evaluate")
-    parser.add_argument("--channel-fd", type=int, required=True, help="descriptor of the pipe for JSON lines")
-    options = parser.parse_args(arguments)
-    channel = Channel(options.channel_fd)
-    channel.hello()
-    failure = failure_of(lambda: evaluate(options.spec, channel))
-    if failure is None:
-        channel.finish()
-        return 0
-    channel.fail(failure.kind, failure.reason, str(failure))
-    return 1
+    return run_with_spec("evaluate one lane on vLLM at one commit", evaluate, arguments)
 
 
 def evaluate(spec_file: Path, channel: Channel) -> None:

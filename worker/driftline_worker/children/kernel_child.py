@@ -1,4 +1,4 @@
-"""How a check and a build child start and end: arguments, spec, hello, and one last line whatever happens between.
+"""How a child starts and ends: arguments, spec, hello, and one last line whatever happens between.
 
 Imports the standard library only until kernels are loaded. What a child does between is its own affair.
 """
@@ -29,14 +29,19 @@ class Refusal(Exception):  # noqa: N818 - it is an outcome with a reason code, a
 
 
 def run_child(description: str, work: Callable[[KernelSpec, Channel], None], arguments: list[str]) -> int:
-    """Do the work of one child and write its first and last line; the exit code."""
+    """Do the work of a check or build child and write its first and last line; the exit code."""
+    return run_with_spec(description, lambda spec_file, channel: work(read_spec(spec_file), channel), arguments)
+
+
+def run_with_spec(description: str, work: Callable[[Path, Channel], None], arguments: list[str]) -> int:
+    """As `run_child`, for a child that reads its spec's file itself."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--spec", type=Path, required=True, help="JSON file: what to do")
     parser.add_argument("--channel-fd", type=int, required=True, help="descriptor of the pipe for JSON lines")
     options = parser.parse_args(arguments)
     channel = Channel(options.channel_fd)
     channel.hello()
-    failure = failure_of(lambda: work(read_spec(options.spec), channel))
+    failure = failure_of(lambda: work(options.spec, channel))
     if failure is None:
         channel.finish()
         return 0

@@ -4,7 +4,7 @@ import hashlib
 import importlib.metadata
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,36 @@ def device_facts(device: str) -> dict[str, str]:
     version = Path("/proc/driver/nvidia/version")
     driver = version.read_text(encoding="ascii", errors="replace").splitlines()[0] if version.exists() else "unknown"
     return {"gpu_type": torch.cuda.get_device_name(0), "driver": driver}
+
+
+def asked_facts(
+    spec: Any, lane: Any, config: Mapping[str, Any], *, probe: Sequence[list[int]], max_length: int
+) -> dict[str, str]:
+    """What both engines' evaluations are asked, by which model: of `spec` its files and questions, of `lane` its words, the
+    task's `config`, and the tokens of PROBE_TEXTS."""
+    return {
+        "model": lane.model_name,
+        "model_revision": lane.model_revision,
+        "model_weights_sha256": files_sha256(spec.model_path, ("*.safetensors", "*.bin")),
+        "model_config_sha256": files_sha256(spec.model_path, ("config.json",)),
+        "tokenizer_probe_sha256": text_sha256(list(probe)),
+        "dataset_test_sha256": file_sha256(spec.test_path),
+        "dataset_train_sha256": file_sha256(spec.train_path),
+        "task": lane.task,
+        "task_config_sha256": text_sha256({field: config.get(field) for field in TASK_FIELDS}),
+        "filters": compact([entry["name"] for entry in config.get("filter_list") or []]),
+        "generation": compact(config["generation_kwargs"]),
+        "num_fewshot": str(config["num_fewshot"]),
+        "doc_ids_sha256": text_sha256(list(spec.doc_ids)),
+        "questions": str(len(spec.doc_ids)),
+        "mode": lane.mode_words,
+        "backend": lane.backend,
+        "engine_arguments": compact(dict(sorted(lane.arguments.items()))),
+        "max_length": str(max_length),
+        "chat_template": "not applied",
+        **{name: importlib.metadata.version(name) for name in ("lm_eval", "transformers", "tokenizers", "datasets")},
+        **device_facts(spec.device),
+    }
 
 
 def file_sha256(path: Path) -> str:

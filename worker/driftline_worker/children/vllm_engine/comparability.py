@@ -1,6 +1,5 @@
 """What a vLLM evaluation ran in, as the two lists of an environment line: what both arms must share, what is recorded."""
 
-import importlib.metadata
 import os
 import platform
 from typing import Any
@@ -8,18 +7,7 @@ from typing import Any
 import torch
 
 from ..hf_engine.task_subset import FEWSHOT_SEED, SubsetTask
-from ..key_facts import (
-    PROBE_TEXTS,
-    TASK_FIELDS,
-    clipped,
-    compact,
-    cpu_model,
-    device_facts,
-    file_sha256,
-    files_sha256,
-    installed_version,
-    text_sha256,
-)
+from ..key_facts import PROBE_TEXTS, asked_facts, clipped, compact, cpu_model, installed_version
 from .banner import Banner
 from .modes import Modes
 from .observed_vllm import ObservedVLLM
@@ -35,38 +23,16 @@ VARIABLES = (
 
 def must_match(spec: VllmSpec, lm: ObservedVLLM, task: SubsetTask) -> dict[str, str]:
     """Facts of which any difference makes two evaluations not comparable (design section 6, rule 2)."""
-    config, lane = task.dump_config(), spec.vllm_lane
+    lane, probe = spec.vllm_lane, [lm.tok_encode(text) for text in PROBE_TEXTS]
     return clipped(
-        {
-            "model": lane.model_name,
-            "model_revision": lane.model_revision,
-            "model_weights_sha256": files_sha256(spec.model_path, ("*.safetensors", "*.bin")),
-            "model_config_sha256": files_sha256(spec.model_path, ("config.json",)),
-            "tokenizer_probe_sha256": text_sha256([lm.tok_encode(text) for text in PROBE_TEXTS]),
-            "dataset_test_sha256": file_sha256(spec.test_path),
-            "dataset_train_sha256": file_sha256(spec.train_path),
-            "task": lane.task,
-            "task_config_sha256": text_sha256({field: config.get(field) for field in TASK_FIELDS}),
-            "filters": compact([entry["name"] for entry in config.get("filter_list") or []]),
-            "generation": compact(config["generation_kwargs"]),
-            "num_fewshot": str(config["num_fewshot"]),
+        asked_facts(spec, lane, task.dump_config(), probe=probe, max_length=lm.max_length)
+        | {
             "seeds": f"fewshot {FEWSHOT_SEED}; engine {lane.arguments.get('seed', 1234)}; greedy decoding",
-            "doc_ids_sha256": text_sha256(list(spec.doc_ids)),
-            "questions": str(len(spec.doc_ids)),
             "engine": "vllm",
-            "mode": lane.mode_words,
-            "backend": lane.backend,
-            "engine_arguments": compact(dict(sorted(lane.arguments.items()))),
             "variables": compact({name: os.environ[name] for name in VARIABLES if name in os.environ}),
             "engine_environment": f"{spec.environment.name} ({spec.environment.sha256[:12]})",
             "vllm_release": spec.environment.release,
             "batch": f"batch_size {lane.batch_size}, threads {spec.threads}",
-            "max_length": str(lm.max_length),
-            "chat_template": "not applied",
-            **{
-                name: importlib.metadata.version(name) for name in ("lm_eval", "transformers", "tokenizers", "datasets")
-            },
-            **device_facts(spec.device),
         }
     )
 
