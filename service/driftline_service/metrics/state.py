@@ -1,19 +1,17 @@
 """The state of the queue as Prometheus families, read when it is asked for."""
 
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from sqlalchemy.orm import Session
 
+from driftline_service.api.workers import QUIET
 from driftline_service.database.engine import Sessions
 from driftline_service.database.github_queries import MOST_TRIES
 from driftline_service.metrics import queries
 from driftline_service.runs.leadership import LOCK_KEY
-
-RECENT = timedelta(minutes=10)
-"""A worker heard of within this time counts as recent; an idle one says nothing."""
 
 Family = Callable[[Session, datetime], Metric]
 
@@ -44,49 +42,35 @@ def _jobs(session: Session, now: datetime) -> Iterator[Metric]:
     unfinished = GaugeMetricFamily(
         "driftline_jobs", "Jobs that are queued or running", labels=["queue", "kind", "state"]
     )
-    for queue, kind, state, count in queries.rows(session, queries.JOBS_UNFINISHED):
-        unfinished.add_metric([str(queue), str(kind), str(state)], _number(count))
-    yield unfinished
     oldest = GaugeMetricFamily(
         "driftline_oldest_queued_job_seconds", "Age of the job that has waited longest", labels=["queue"]
     )
-    for queue, seconds in queries.rows(session, queries.OLDEST_QUEUED, now=now):
-        oldest.add_metric([str(queue)], _number(seconds))
-    yield oldest
+    yield _filled(unfinished, queries.rows(session, queries.JOBS_UNFINISHED))
+    yield _filled(oldest, queries.rows(session, queries.OLDEST_QUEUED, now=now))
 
 
 def _outcomes(session: Session, _now: datetime) -> Iterator[Metric]:
     outcomes = CounterMetricFamily(
         "driftline_job_outcomes", "Finished jobs by outcome and class of failure", labels=["kind", "state", "class"]
     )
-    for kind, state, failure, count in queries.rows(session, queries.JOB_OUTCOMES):
-        outcomes.add_metric([str(kind), str(state), str(failure)], _number(count))
-    yield outcomes
     failures = CounterMetricFamily(
         "driftline_attempt_failures", "Failed attempts by class, those that were repeated too", labels=["kind", "class"]
     )
-    for kind, failure, count in queries.rows(session, queries.ATTEMPT_FAILURES):
-        failures.add_metric([str(kind), str(failure)], _number(count))
-    yield failures
     seconds = CounterMetricFamily(
         "driftline_child_seconds", "Seconds that children occupied a worker's device", labels=["kind", "queue"]
     )
-    for kind, queue, total in queries.rows(session, queries.CHILD_SECONDS):
-        seconds.add_metric([str(kind), str(queue)], _number(total))
-    yield seconds
+    yield _filled(outcomes, queries.rows(session, queries.JOB_OUTCOMES))
+    yield _filled(failures, queries.rows(session, queries.ATTEMPT_FAILURES))
+    yield _filled(seconds, queries.rows(session, queries.CHILD_SECONDS))
 
 
 def _runs(session: Session, _now: datetime) -> Iterator[Metric]:
     runs = GaugeMetricFamily("driftline_runs", "Runs by state", labels=["state"])
-    for state, count in queries.rows(session, queries.RUNS):
-        runs.add_metric([str(state)], _number(count))
-    yield runs
     verdicts = CounterMetricFamily(
         "driftline_run_verdicts", "Judged runs by their two results", labels=["verdict", "kernel_check"]
     )
-    for verdict, check, count in queries.rows(session, queries.VERDICTS):
-        verdicts.add_metric([str(verdict), str(check)], _number(count))
-    yield verdicts
+    yield _filled(runs, queries.rows(session, queries.RUNS))
+    yield _filled(verdicts, queries.rows(session, queries.VERDICTS))
 
 
 def _reconciler(session: Session, now: datetime) -> Iterator[Metric]:
@@ -106,7 +90,7 @@ def _reconciler(session: Session, now: datetime) -> Iterator[Metric]:
 
 
 def _workers(session: Session, now: datetime) -> Iterator[Metric]:
-    recent, known = queries.rows(session, queries.WORKERS, since=now - RECENT)[0]
+    recent, known = queries.rows(session, queries.WORKERS, since=now - QUIET)[0]
     workers = GaugeMetricFamily("driftline_workers", "Workers, recent ones and those long unheard", labels=["heard"])
     workers.add_metric(["recently"], _number(recent))
     workers.add_metric(["long_ago"], _number(known) - _number(recent))
@@ -120,6 +104,13 @@ def _webhooks(session: Session, now: datetime) -> Iterator[Metric]:
 
 
 FAMILIES = (_jobs, _outcomes, _runs, _reconciler, _workers, _webhooks)
+
+
+def _filled(family: GaugeMetricFamily | CounterMetricFamily, rows: queries.Rows) -> Metric:
+    """The family with a figure a row: the labels' values in their order, then the figure."""
+    for *labels, figure in rows:
+        family.add_metric([str(label) for label in labels], _number(figure))
+    return family
 
 
 def _number(value: object) -> float:

@@ -3,8 +3,7 @@ carried state belongs to a whole batch entry there, so that sequences which have
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -14,14 +13,13 @@ import torch
 from torch import Tensor
 from triton import knobs
 
-from mamba2_conformance.adapters.absent_gpu import device_contexts_ignored
 from mamba2_conformance.adapters.index_tensors import cu_seqlens, token_sequences
-from mamba2_conformance.adapters.interpreter import bfloat16_products
 from mamba2_conformance.adapters.parameters import parameters_of
 from mamba2_conformance.adapters.protocol import LoadError, NotJudged, ScanResult
 from mamba2_conformance.adapters.tied import tied_step
+from mamba2_conformance.adapters.tuned import Tuned
 from mamba2_conformance.adapters.tuner import Tuners, tuners_in
-from mamba2_conformance.problem import Convolution, ConvolutionStep, GatedNorm, Scan, StateStep, rows_of
+from mamba2_conformance.problem import Convolution, ConvolutionStep, Scan, StateStep, rows_of
 from mamba2_conformance.trait import Trait
 
 PACKAGE = "mamba_ssm"
@@ -37,7 +35,7 @@ NEEDED = frozenset({"initial_states", "seq_idx", "cu_seqlens", "return_final_sta
 
 
 @dataclass(frozen=True)
-class MambaSsmAdapter:
+class MambaSsmAdapter(Tuned):
     """One commit's operators, loaded by `load`."""
 
     scan_function: Callable[..., Any]
@@ -48,6 +46,10 @@ class MambaSsmAdapter:
     layout: str = PACKAGE
     backends: tuple[str, ...] = ("triton",)
     outside: frozenset[Trait] = OUTSIDE
+
+    @property
+    def norm(self) -> Callable[..., Any]:
+        return self.norm_function
 
     @property
     def lacks(self) -> frozenset[Trait]:
@@ -95,27 +97,6 @@ class MambaSsmAdapter:
     def state_step(self, problem: StateStep, *, backend: str, out: Tensor | None = None) -> Tensor:
         result: Tensor = self._run(self.step_function, problem.x, tied_step(problem))
         return result if out is None else out.copy_(result)
-
-    def gated_norm(self, problem: GatedNorm, *, backend: str) -> Tensor:
-        arguments = {
-            "x": problem.x, "weight": problem.weight, "bias": None, "z": problem.z, "eps": problem.eps,
-            "group_size": problem.group_size, "norm_before_gate": problem.norm_before_gate,
-        }  # fmt: skip
-        out: Tensor = self._run(self.norm_function, problem.x, arguments)
-        return out
-
-    def tiles(self) -> Mapping[str, tuple[object, ...]]:
-        return self.tuners.tiles
-
-    def pinned(self, kernel: str, tile: object) -> AbstractContextManager[object]:
-        return self.tuners.pinned(kernel, tile)
-
-    def every_tile(self) -> AbstractContextManager[object]:
-        return self.tuners.released()
-
-    def _run(self, function: Callable[..., Any], on: Tensor, arguments: Mapping[str, object]) -> Any:
-        with device_contexts_ignored(on.device), bfloat16_products():
-            return function(**arguments)
 
 
 def load(import_dir: Path) -> MambaSsmAdapter:

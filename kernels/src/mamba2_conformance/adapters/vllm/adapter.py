@@ -1,7 +1,6 @@
 """Calls vLLM's operators as its mixer does: with its index tensors, its padded slots and its expanded decode inputs."""
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,15 +9,14 @@ import torch
 from torch import Tensor
 from triton import knobs
 
-from mamba2_conformance.adapters.absent_gpu import device_contexts_ignored
-from mamba2_conformance.adapters.interpreter import bfloat16_products
 from mamba2_conformance.adapters.parameters import parameters_of
 from mamba2_conformance.adapters.protocol import LoadError, NotJudged, ScanResult
 from mamba2_conformance.adapters.tied import tied_step
+from mamba2_conformance.adapters.tuned import Tuned
 from mamba2_conformance.adapters.tuner import Tuners, tuners_in
 from mamba2_conformance.adapters.vllm import conv_call, scan_call, stand_in
 from mamba2_conformance.adapters.vllm.operators import Operators
-from mamba2_conformance.problem import Convolution, ConvolutionStep, GatedNorm, Scan, StateStep
+from mamba2_conformance.problem import Convolution, ConvolutionStep, Scan, StateStep
 from mamba2_conformance.trait import Trait
 
 FOLDER = "ops"
@@ -39,7 +37,7 @@ NEVER = frozenset({Trait.CHUNK_SIZE_REFUSED, Trait.STEP_LIMIT})
 
 
 @dataclass(frozen=True)
-class VllmAdapter:
+class VllmAdapter(Tuned):
     """One commit's operator files, loaded by `load`."""
 
     operators: Operators
@@ -48,6 +46,10 @@ class VllmAdapter:
     layout: str = "vllm"
     backends: tuple[str, ...] = ("triton",)
     outside: frozenset[Trait] = OUTSIDE
+
+    @property
+    def norm(self) -> Callable[..., Any]:
+        return self.operators.gated_norm
 
     @property
     def lacks(self) -> frozenset[Trait]:
@@ -101,32 +103,6 @@ class VllmAdapter:
         arguments = tied_step(problem) | {"out": buffer}
         self._run(function, problem.x, arguments | padding_of(function))
         return buffer
-
-    def gated_norm(self, problem: GatedNorm, *, backend: str) -> Tensor:
-        arguments = {
-            "x": problem.x,
-            "weight": problem.weight,
-            "bias": None,
-            "z": problem.z,
-            "eps": problem.eps,
-            "group_size": problem.group_size,
-            "norm_before_gate": problem.norm_before_gate,
-        }
-        out: Tensor = self._run(self.operators.gated_norm, problem.x, arguments)
-        return out
-
-    def tiles(self) -> Mapping[str, tuple[object, ...]]:
-        return self.tuners.tiles
-
-    def pinned(self, kernel: str, tile: object) -> AbstractContextManager[object]:
-        return self.tuners.pinned(kernel, tile)
-
-    def every_tile(self) -> AbstractContextManager[object]:
-        return self.tuners.released()
-
-    def _run(self, function: Callable[..., Any], on: Tensor, arguments: Mapping[str, object]) -> Any:
-        with device_contexts_ignored(on.device), bfloat16_products():
-            return function(**arguments)
 
 
 def padding_of(function: Callable[..., object]) -> dict[str, int]:
