@@ -139,3 +139,41 @@ def loaded(folder: Path, before: str = "") -> str:
     )
     command = [sys.executable, "-P", "-c", script, str(folder)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+DTYPE_ASKED = """    if x.element_size() == 2 and initial_states is not None and state_dtype is None:
+        raise ValueError("the mixer always names its pool's dtype")
+    chunks = cu_chunk_seqlens.diff()
+"""
+
+
+def test_states_of_16_bit_tokens_keep_the_dtype_in_which_they_came(check: Check, folder: Make) -> None:
+    made = folder("chunk_aligned", SCAN, "    chunks = cu_chunk_seqlens.diff()\n", DTYPE_ASKED)
+    names = ("carried_state/bfloat16", "carried_state/lens_40_88", "option/bfloat16")
+    outcomes = check(made, ["triton"], names, "vllm")
+    assert [(one["name"], one["message"]) for one in outcomes if not one["passed"]] == []
+    assert {"carried_state/lens_40_88", "option/bfloat16"} <= {str(one["name"]) for one in outcomes}
+    script = (
+        "import torch; from mamba2_conformance.adapters.vllm.adapter import state_dtype_of; "
+        "from mamba2_conformance.draw import Draw, ScanShape; from dataclasses import replace; "
+        "p = Draw('s', 'cpu').scan(ScanShape((8,), dtype=torch.bfloat16, options=frozenset({'initial_states'}))); "
+        "print(state_dtype_of(p), state_dtype_of(replace(p, initial_states=None)), "
+        "state_dtype_of(replace(p, x=p.x.float())), state_dtype_of(replace(p, state_dtype=torch.float16)))"
+    )
+    told = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True).stdout
+    assert told.split() == ["torch.float32", "None", "None", "torch.float16"]
+
+
+PLATFORM = """
+from vllm.platforms import current_platform as here
+asked = (here.is_device_capability(90), here.is_device_capability((9, 0)), here.has_device_capability(80),
+         here.is_device_capability_family(100))
+"""
+
+
+def test_operators_that_ask_for_a_gpus_capability_at_import_are_judged(check: Check, folder: Make) -> None:
+    """As vLLM's do from 0.32 on: nothing is a Hopper where there is no GPU."""
+    told = f"{PLATFORM}if any(asked): raise ValueError(asked)\nimport mamba2_varlen"
+    made = folder("chunk_aligned", "layernorm_gated.py", "import mamba2_varlen", told)
+    [outcome] = check(made, ["triton"], ("gated_norm/groups_gate",), "vllm")
+    assert outcome["passed"], outcome["message"]

@@ -24,6 +24,9 @@ FOLDER = "ops"
 
 PADDING = -1
 
+SIXTEEN_BITS = 2
+"""Bytes."""
+
 NO_TOKENS = "a batch without tokens makes these kernels write out of bounds in some eras, which ends the process"
 """Seen in the state passing of the first two eras, whose tensor of states has no chunk then."""
 
@@ -68,7 +71,7 @@ class VllmAdapter(Tuned):
             raise NotJudged(NO_TOKENS)
         buffer = torch.empty_like(problem.x, memory_format=torch.contiguous_format) if out is None else out
         arguments, ends = scan_call.arguments(self.era, problem, buffer)
-        optional = {"state_dtype": problem.state_dtype, "return_intermediate_states": states}
+        optional = {"state_dtype": state_dtype_of(problem), "return_intermediate_states": states}
         accepted = parameters_of(self.operators.scan)
         arguments |= {name: value for name, value in optional.items() if name in accepted}
         result = self._run(self.operators.scan, problem.x, arguments)
@@ -103,6 +106,14 @@ class VllmAdapter(Tuned):
         arguments = tied_step(problem) | {"out": buffer}
         self._run(function, problem.x, arguments | padding_of(function))
         return buffer
+
+
+def state_dtype_of(problem: Scan) -> torch.dtype | None:
+    """What the mixer passes: the dtype of its pool of states. None leaves 16-bit kernels to round a float32 state to x's
+    own dtype, which no caller asks for."""
+    if problem.state_dtype is not None or problem.initial_states is None or problem.x.element_size() > SIXTEEN_BITS:
+        return problem.state_dtype
+    return problem.initial_states.dtype
 
 
 def padding_of(function: Callable[..., object]) -> dict[str, int]:

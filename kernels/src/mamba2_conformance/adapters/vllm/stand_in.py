@@ -19,6 +19,9 @@ PAD_SLOT_ID = -1
 NULL_BLOCK_ID = 0
 HOPPER = (9, 0)
 
+Capability = tuple[int, int] | int
+"""(major, minor), or both digits as one number: 90."""
+
 
 class Platform:
     """vLLM's `current_platform`, as its CUDA build answers; on a CPU too, for there the interpreter runs Triton."""
@@ -39,7 +42,27 @@ class Platform:
         return False
 
     def is_arch_support_pdl(self) -> bool:
-        return torch.cuda.is_available() and torch.cuda.get_device_capability() >= HOPPER
+        return self.has_device_capability(HOPPER)
+
+    def has_device_capability(self, capability: Capability, device_id: int = 0) -> bool:
+        found = found_capability(device_id)
+        return found is not None and found >= as_pair(capability)
+
+    def is_device_capability(self, capability: Capability, device_id: int = 0) -> bool:
+        return found_capability(device_id) == as_pair(capability)
+
+    def is_device_capability_family(self, capability: int, device_id: int = 0) -> bool:
+        found = found_capability(device_id)
+        return found is not None and found[0] == capability // 10
+
+
+def found_capability(device_id: int) -> tuple[int, int] | None:
+    """Of the GPU that is there; None on a CPU, whatever its kernels are told."""
+    return torch.cuda.get_device_capability(device_id) if torch.cuda.is_available() else None
+
+
+def as_pair(capability: Capability) -> tuple[int, int]:
+    return capability if isinstance(capability, tuple) else divmod(capability, 10)
 
 
 class Log(logging.Logger):
