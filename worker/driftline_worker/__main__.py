@@ -14,6 +14,7 @@ from driftline_worker.bench import Bench
 from driftline_worker.celery_app import make_app
 from driftline_worker.client import ServiceClient
 from driftline_worker.eval_environment import EnvironmentBroken, EvalEnvironment
+from driftline_worker.held_attempts import HeldAttempts
 from driftline_worker.running_attempts import RunningAttempts
 from driftline_worker.sandbox import SandboxMissing
 from driftline_worker.settings import ENVIRONMENT_PREFIX, WorkerSettings
@@ -42,6 +43,7 @@ def _serve(settings: WorkerSettings) -> int:
     hurry = threading.Event()
     scratch.remove_leftovers(settings.scratch)
     desk = _desk(settings, hurry)
+    _give_back(desk)
     app = make_app(settings.broker_url.get_secret_value(), lambda job, token: work(desk, job, token))
 
     def drain(**_: object) -> None:
@@ -67,7 +69,18 @@ def _desk(settings: WorkerSettings, hurry: threading.Event) -> Desk:
         environment_id=environment.identity, sandbox=chosen.kind,
     )  # fmt: skip
     client = ServiceClient(settings.service_url, retry_seconds=settings.retry_seconds, hurry=hurry)
-    return Desk(Bench(settings, chosen, settings.concurrency), client, facts, RunningAttempts())
+    return Desk(
+        Bench(settings, chosen, settings.concurrency),
+        client,
+        facts,
+        RunningAttempts(),
+        HeldAttempts(settings.held_attempts),
+    )
+
+
+def _give_back(desk: Desk) -> None:
+    """On a thread of its own: a service that is away must not keep the worker from serving once it is back."""
+    threading.Thread(target=desk.held.give_back, args=(desk.client.finish,), name="give back", daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ Reason = Literal[
     "out_of_memory", "disk_full", "scratch_full", "too_many_processes", "worker_stopped", "model_missing", "dataset_missing",
     "dataset_changed", "environment_refused", "environment_missing", "remote_code_missing", "gpu_busy",
     "release_unknown", "compiled_sources_changed",
-    "report_refused", "worker_error",
+    "report_refused", "worker_error", "worker_died",
 ]  # fmt: skip
 
 

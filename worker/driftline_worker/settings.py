@@ -63,6 +63,11 @@ class ChildSettings(BaseSettings):
     def scratch(self) -> Path:
         return (self.scratch_dir or self.data_dir / "scratch").absolute()
 
+    @property
+    def held_attempts(self) -> Path:
+        """Not below `scratch`, which may be a disk that is lost with the worker."""
+        return (self.data_dir / "attempts").absolute()
+
 
 class WorkerSettings(ChildSettings):
     """A worker that serves a queue.

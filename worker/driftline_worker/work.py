@@ -12,6 +12,7 @@ from driftline_worker.bench import Bench
 from driftline_worker.client import Gone, Refused, ServiceClient, Unreachable
 from driftline_worker.ending import Abandoned, Ending, Failed, Succeeded, clipped
 from driftline_worker.heartbeat import Heartbeat
+from driftline_worker.held_attempts import HeldAttempts
 from driftline_worker.reporting import Reporter
 from driftline_worker.running_attempts import RunningAttempts
 from driftline_worker.stop_request import StopRequest
@@ -27,6 +28,7 @@ class Desk:
     client: ServiceClient
     facts: WorkerFacts
     running: RunningAttempts
+    held: HeldAttempts
 
 
 def work(desk: Desk, job_id: UUID, claim_token: str) -> None:
@@ -49,6 +51,7 @@ def _attempt(desk: Desk, claim: Claim) -> None:
     attempt, token = claim.attempt_id, claim.attempt_token
     with (
         desk.running.listed(stop),
+        desk.held.holding(attempt, token),
         Heartbeat(lambda: desk.client.heartbeat(attempt, token), stop, lease_seconds=claim.lease_seconds),
     ):
         reporter = Reporter(lambda batch: desk.client.lines(attempt, token, batch), stop)

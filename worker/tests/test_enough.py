@@ -10,6 +10,7 @@ from driftline.contracts.worker_api import Directive, WorkerFacts
 from driftline_worker.bench import Bench
 from driftline_worker.client import ServiceClient
 from driftline_worker.ending import Succeeded
+from driftline_worker.held_attempts import HeldAttempts
 from driftline_worker.running_attempts import RunningAttempts
 from driftline_worker.sandbox import Sandbox
 from driftline_worker.settings import ChildSettings
@@ -70,7 +71,7 @@ def test_an_attempt_that_has_enough_goes_on_to_its_finish(
     client = ServiceClient(service_url, retry_seconds=3, hurry=threading.Event())
     bench = Bench(ChildSettings(**fields), usual_sandbox, children=children(f"SEALED = {sealed}\n" + _dedented(WAITS)))
     facts = WorkerFacts(name="w", host="h", environment_id="e", sandbox="plain")
-    work(Desk(bench, client, facts, RunningAttempts()), uuid4(), "t")
+    work(Desk(bench, client, facts, RunningAttempts(), HeldAttempts(tmp_path / "held")), uuid4(), "t")
     client.close()
     [end] = service.bodies("finish")
     assert (end["outcome"], end["batches"]) == ("succeeded", len(service.bodies("lines")))

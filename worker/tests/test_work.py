@@ -11,6 +11,7 @@ import pytest
 from driftline.contracts.worker_api import WorkerFacts
 from driftline_worker.bench import Bench
 from driftline_worker.client import ServiceClient
+from driftline_worker.held_attempts import HeldAttempts
 from driftline_worker.running_attempts import RunningAttempts
 from driftline_worker.sandbox import Sandbox
 from driftline_worker.settings import ChildSettings
@@ -30,7 +31,7 @@ def make_desk(
     def make(code: str) -> tuple[Desk, threading.Event]:
         fields: dict[str, Any] = {"data_dir": tmp_path / "data", "allow_local_repositories": True, "threads": 1}
         bench = Bench(ChildSettings(**fields), usual_sandbox, children=children(code))
-        return Desk(bench, client, FACTS, RunningAttempts()), hurry
+        return Desk(bench, client, FACTS, RunningAttempts(), HeldAttempts(tmp_path / "held")), hurry
 
     yield make
     client.close()

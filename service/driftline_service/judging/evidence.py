@@ -22,8 +22,8 @@ from driftline_service.runs import planner
 from driftline_service.runs.outcomes import TIMED_OUT
 
 NOT_THE_COMMITS = frozenset({
-    "lease_expired", "worker_stopped", "worker_error", "disk_full", "unreachable_repository", "git_timeout",
-    "git_failed",
+    "lease_expired", "worker_stopped", "worker_died", "worker_error", "disk_full", "unreachable_repository",
+    "git_timeout", "git_failed",
 })  # fmt: skip
 """Reasons that lie in the machinery. However often they come on one worker, they say nothing of the commit."""
 

@@ -18,6 +18,10 @@ MAX_ATTEMPTS = 3
 DRAINED = "worker_stopped"
 """A worker that is stopped gives its attempt back, to be taken up at once."""
 
+AT_ONCE = frozenset({DRAINED, "worker_died"})
+"""Ends after which waiting helps nobody: the worker is gone, and the one that says so is there. One that died counts, since
+the job may be what kills it."""
+
 NOT_COUNTED = frozenset({DRAINED, "disk_full"})
 """Ends that say nothing of the work: a job whose worker is stopped, or has no disk left, waits until one can do it. A
 child cannot claim them (driftline_worker.ending)."""
@@ -111,8 +115,8 @@ def _counted(reasons: Iterable[str | None]) -> int:
 
 def _queue_again(session: Session, job: Job, failure: AttemptFailure, now: datetime) -> None:
     not_before = now
-    if failure.reason != DRAINED:
-        failures = sum(reason != DRAINED for reason in attempt_queries.failure_reasons(session, job.id))
+    if failure.reason not in AT_ONCE:
+        failures = sum(reason not in AT_ONCE for reason in attempt_queries.failure_reasons(session, job.id))
         not_before += min(FIRST_BACK_OFF * 2 ** (failures - 1), LONGEST_BACK_OFF)
     values = {"not_before": not_before, "message": f"{failure.reason}: {failure.message}".rstrip(": ")}
     if job_queries.move_job(session, job.id, expected=(JobState.RUNNING,), state=JobState.QUEUED, **values):

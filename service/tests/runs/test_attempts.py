@@ -112,6 +112,18 @@ def test_a_worker_that_is_stopped_or_full_costs_no_attempt(world, real_time):
     assert len(attempts(world, job_id)) == 6 + MAX_ATTEMPTS
 
 
+def test_what_a_dead_worker_held_is_sent_again_at_once_and_counts(world):
+    world.submit()
+    message = world.messages()[0]
+    for number in range(1, MAX_ATTEMPTS + 1):
+        world.worker.fail(world.worker.claim(message), "transient", "worker_died")
+        expected = JobState.FAILED if number == MAX_ATTEMPTS else JobState.QUEUED
+        assert world.job(message[1]).state is expected
+        sent = world.messages()  # no time passed
+        assert [job_id for _, job_id, _ in sent] == [message[1]][: MAX_ATTEMPTS - number]
+        message = sent[0] if sent else message
+
+
 @pytest.mark.parametrize("reason", ["child_silent", "child_too_slow"])
 def test_what_hangs_twice_is_not_tried_a_third_time(world, reason, real_time):
     world.submit()
