@@ -9,16 +9,17 @@ import contextlib
 import json
 import random
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import torch
 from generate import Problem, read_problems
 from model_config import CHUNK
 from torch import Tensor
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
-from transformers.models.granitemoehybrid import modeling_granitemoehybrid as modeling
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 
 SHOTS = 3
 MAX_NEW = 64  # tokens: the longest worked answer has 52
@@ -53,8 +54,13 @@ def prompts(pool: list[Problem], test: list[Problem], seed: int = 1234) -> list[
     return rows
 
 
+def modeling_of(model) -> ModuleType:
+    """The module of the model's class, in which its layers look up the scan at every call."""
+    return sys.modules[type(model).__module__]
+
+
 @contextlib.contextmanager
-def fault(schedule: str) -> Iterator[None]:
+def fault(schedule: str, modeling: ModuleType) -> Iterator[None]:
     """Spoil what the scan makes of a carried state while the block runs; a schedule without a fault changes nothing."""
     right = modeling.mamba2_chunk_scan
     if schedule.endswith("dropped"):
@@ -91,8 +97,10 @@ def tile_decay_scan(right):
 
 def load(folder: Path, dtype: torch.dtype, device: str):
     """Model in evaluation mode; on a GPU the experts go without the grouped product, which lacks float32 there."""
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=True)
     experts = "grouped_mm" if device == "cpu" else "eager"
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, experts_implementation=experts)
+    options = {"experts_implementation": experts} if hasattr(config, "num_local_experts") else {}
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, trust_remote_code=True, **options)
     return model.to(device).eval()
 
 
@@ -118,7 +126,7 @@ def generate(model, tokenizer: PreTrainedTokenizerBase, rows: list[str], *, chun
 def score(model, tokenizer: PreTrainedTokenizerBase, schedule: str, data: tuple, batch: int) -> Score:
     """Answers and strict-match scores of one schedule; `data` is (prompts, problems)."""
     rows, test = data
-    with fault(schedule):
+    with fault(schedule, modeling_of(model)):
         texts = generate(model, tokenizer, rows, chunk=CHUNK if schedule.startswith("V1") else None, batch=batch)
     found = [STRICT.search(text) for text in texts]
     gold = [problem.answer.split("#### ")[1] for problem in test]
@@ -132,7 +140,7 @@ def logprobs(model, tokenizer: PreTrainedTokenizerBase, schedule: str, texts: li
     ids = [torch.tensor(tokenizer(text).input_ids) for text in texts]
     tokens = torch.nn.utils.rnn.pad_sequence(ids, batch_first=True, padding_value=tokenizer.pad_token_id)
     tokens, cache, pieces = tokens.to(model.device), None, []
-    with fault(schedule):
+    with fault(schedule, modeling_of(model)):
         for piece in tokens.split(CHUNK if schedule.startswith("V1") else tokens.shape[1], dim=1):
             step = model(piece, past_key_values=cache, use_cache=True)
             cache = step.past_key_values
@@ -145,7 +153,7 @@ def logprobs(model, tokenizer: PreTrainedTokenizerBase, schedule: str, texts: li
 def report(folder: Path, *, limit: int, device: str, batch: int, dtypes: list[str]) -> dict:
     """Scores of every schedule and dtype on the first `limit` test rows."""
     pool, test = read_problems(HERE / "data/train.jsonl"), read_problems(HERE / "data/test.jsonl")[:limit]
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=True)
     rows, result = prompts(pool, test), {}
     for dtype in dtypes:
         model = load(folder, DTYPES[dtype], device)

@@ -1,7 +1,7 @@
-"""Train the canary: `python canary/train.py --out DIR` on one GPU; `--steps 3 --batch 4 --device cpu` tries the path.
+"""Train a canary: `python canary/train.py --out DIR` on one GPU; `--steps 3 --batch 4 --device cpu` tries the path.
 
 Lives here: the training loop and its constants. Must not: the distribution of problems (generate.py), sizes
-(model_config.py).
+(model_config.py, plamo2_config.py).
 """
 
 import argparse
@@ -9,18 +9,21 @@ import json
 import math
 import multiprocessing
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 import forward
 import numpy as np
+import plamo2_config
+import plamo2_forward
 import torch
 from evaluate import report
 from generate import SEED, Problem, fixed_sets, stream
 from model_config import SHAPES, build_model, build_tokenizer, save_model
-from transformers import GraniteMoeHybridForCausalLM, PreTrainedTokenizerFast
+from plamo2_config import build_plamo2, save_plamo2
+from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 LENGTH = 384  # tokens of a training row: three shots, a question and its answer, six chunks of the scan
 QUESTION_WEIGHT = 0.1  # of a question's token in the loss, against 1 for an answer's
@@ -39,6 +42,21 @@ class Plan:
     seed: int
     device: str
     workers: int
+
+
+@dataclass(frozen=True)
+class Family:
+    """What a family of models brings to its training: random weights from (shape, seed), logits, and saving."""
+
+    build: Callable[[str, int], PreTrainedModel]
+    logits: Callable[[PreTrainedModel, torch.Tensor], torch.Tensor]
+    save: Callable[[PreTrainedModel, PreTrainedTokenizerFast, Path], None]
+
+
+GRANITE = Family(lambda shape, seed: build_model(SHAPES[shape], seed), forward.logits, save_model)
+PLAMO2 = Family(lambda shape, seed: build_plamo2(plamo2_config.SHAPES[shape], seed), plamo2_forward.logits, save_plamo2)
+FAMILIES = dict.fromkeys(SHAPES, GRANITE) | dict.fromkeys(plamo2_config.SHAPES, PLAMO2)
+"""The family of each shape."""
 
 
 class ShardMaker:
@@ -87,15 +105,17 @@ def rate_at(step: int, plan: Plan) -> float:
     return plan.rate * warm * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / plan.steps)))
 
 
-def optimizer_for(model: GraniteMoeHybridForCausalLM, plan: Plan) -> torch.optim.AdamW:
-    """AdamW; matrices decay, vectors (norms, steps, decays of heads) do not."""
-    matrices = [p for p in model.parameters() if p.dim() > 1]
-    vectors = [p for p in model.parameters() if p.dim() <= 1]
+def optimizer_for(model: PreTrainedModel, plan: Plan) -> torch.optim.AdamW:
+    """AdamW; matrices decay, vectors (norms, steps, decays of heads) do not. plamo2's norms of queries and keys hold one
+    vector a head."""
+    trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    matrices = [p for name, p in trained if p.dim() > 1 and not name.endswith(("q_weight", "k_weight"))]
+    vectors = [p for name, p in trained if p.dim() <= 1 or name.endswith(("q_weight", "k_weight"))]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=plan.rate, betas=(0.9, 0.95), fused=plan.device != "cpu")
 
 
-def losses(compiled, model: GraniteMoeHybridForCausalLM, ids: torch.Tensor, marks: torch.Tensor) -> tuple:
+def losses(compiled, model: PreTrainedModel, ids: torch.Tensor, marks: torch.Tensor) -> tuple:
     """Weighted loss, answer loss and share of answers that are right token for token under teacher forcing."""
     with torch.autocast(ids.device.type, torch.bfloat16, enabled=ids.device.type == "cuda"):
         out = compiled(model, ids[:, :-1])
@@ -120,11 +140,12 @@ def _answers(number: torch.Tensor, whole: torch.Tensor, wrong: torch.Tensor) -> 
         yield torch.arange(1, int(whole[row]) + 1, device=number.device), number[row][wrong[row]]
 
 
-def train(plan: Plan, tokenizer: PreTrainedTokenizerFast) -> tuple[GraniteMoeHybridForCausalLM, list[dict]]:
+def train(plan: Plan, tokenizer: PreTrainedTokenizerFast) -> tuple[PreTrainedModel, list[dict]]:
     """Train from random weights; returns the model and the loss curve."""
-    model = build_model(SHAPES[plan.shape], plan.seed).to(plan.device).train()
+    family = FAMILIES[plan.shape]
+    model = family.build(plan.shape, plan.seed).to(plan.device).train()
     optimizer = optimizer_for(model, plan)
-    compiled = torch.compile(forward.logits) if plan.device != "cpu" else forward.logits
+    compiled = torch.compile(family.logits) if plan.device != "cpu" else family.logits
     curve, began = [], time.monotonic()
     for step, (ids, marks) in enumerate(islice(batches(plan, tokenizer), plan.steps)):
         ids, marks = ids.to(plan.device, non_blocking=True), marks.to(plan.device, non_blocking=True)
@@ -147,14 +168,14 @@ def train(plan: Plan, tokenizer: PreTrainedTokenizerFast) -> tuple[GraniteMoeHyb
 def main() -> None:
     parser = argparse.ArgumentParser(description="Train the canary and score it.")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--shape", default="narrow", choices=sorted(SHAPES))
+    parser.add_argument("--shape", default="narrow", choices=sorted(FAMILIES))
     parser.add_argument("--steps", type=int, default=1800)
     parser.add_argument("--batch", type=int, default=168, help="rows of 384 tokens: 65 k tokens a step")
     parser.add_argument("--rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--workers", type=int, default=6)
-    parser.add_argument("--limit", type=int, default=1319, help="test rows to score at the end")
+    parser.add_argument("--limit", type=int, default=1319, help="test rows to score at the end; 0 scores none")
     a = parser.parse_args()
     torch.set_float32_matmul_precision("high")
     plan = Plan(a.shape, a.steps, a.batch, a.rate, a.seed, a.device, a.workers)
@@ -162,9 +183,11 @@ def main() -> None:
     tokenizer = build_tokenizer(texts)
     model, curve = train(plan, tokenizer)
     a.out.mkdir(parents=True, exist_ok=True)
-    save_model(model.cpu(), tokenizer, a.out)
+    FAMILIES[plan.shape].save(model.cpu(), tokenizer, a.out)
+    (a.out / "training.json").write_text(json.dumps({"plan": vars(plan), "curve": curve}, indent=1))
     torch.set_float32_matmul_precision("highest")
-    scores = report(a.out, limit=a.limit, device=a.device, batch=330, dtypes=["float32", "bfloat16"])
+    dtypes = ["float32", "bfloat16"]
+    scores = report(a.out, limit=a.limit, device=a.device, batch=330, dtypes=dtypes) if a.limit else {}
     (a.out / "training.json").write_text(json.dumps({"plan": vars(plan), "curve": curve, "scores": scores}, indent=1))
 
 

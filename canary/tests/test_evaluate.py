@@ -32,7 +32,7 @@ def test_tile_decay_spoils_only_what_the_state_adds_past_the_first_tile() -> Non
     B, C = torch.randn(2, 1, 40, 1, 8, generator=g)
     dt, A = torch.randn(1, 40, 2, generator=g), torch.tensor([-0.1, -1.0])
     keep = {"chunk_size": 64, "dt_bias": torch.zeros(2), "dt_softplus": True, "return_final_states": True}
-    with fault("V1"):
+    with fault("V1", modeling):
         right, end = modeling.mamba2_chunk_scan(x, dt, A, B, C, initial_states=state, **keep)
         spoilt, same_end = tile_decay_scan(modeling.mamba2_chunk_scan)(x, dt, A, B, C, initial_states=state, **keep)
         fresh, _ = modeling.mamba2_chunk_scan(x, dt, A, B, C, **keep)
