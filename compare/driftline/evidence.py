@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from driftline.contracts.beside import NoiseFloor
 from driftline.contracts.channel import Case, CheckSummary, KernelBuild, Scores
 from driftline.contracts.lane import Lane
-from driftline.contracts.report import EventView, JobView, NoiseFloor
+from driftline.contracts.report import EventView, JobView
 from driftline.contracts.words import Arm, FailureKind, RunState
 
 

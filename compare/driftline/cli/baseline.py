@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from driftline.cli import server
-from driftline.cli.imports import By, ImportName, import_id
+from driftline.cli.chosen import IMPORTS, chosen
+from driftline.cli.imports import By, ImportName
 from driftline.cli.options import DEFAULT_DATA_DIR, DataDir, ServerUrl, Token
 
 HELP = """Promote an import to a baseline, or take that back.
@@ -102,4 +103,4 @@ def _decide(
     from driftline.cli.imports import person
 
     body = {"decided_by": person(by), "reason": reason} | (more or {})
-    return found.post(f"/api/v1/imports/{import_id(found, name)}/{what}", body)
+    return found.post(f"/api/v1/imports/{chosen(found, IMPORTS, name)}/{what}", body)

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from driftline.cli import server
+from driftline.cli.chosen import RUNS, chosen
 from driftline.cli.options import DEFAULT_DATA_DIR, DataDir, Run, ServerUrl, Token
 
 
@@ -22,5 +23,5 @@ def cancel(
       driftline cancel latest --reason "wrong branch"
     """
     found = server.find(data_dir, server_url, token)
-    answer = found.post(f"/api/v1/runs/{found.run_id(run)}/cancel", {"reason": reason})
+    answer = found.post(f"/api/v1/runs/{chosen(found, RUNS, run)}/cancel", {"reason": reason})
     typer.echo(f"run {answer['run_id']}: {answer['state']}")

@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from driftline.cli import server
+from driftline.cli.chosen import IMPORTS, chosen
 from driftline.cli.failure import CommandError
 from driftline.cli.options import DEFAULT_DATA_DIR, DataDir, ServerUrl, Token
-
-SHORTEST_PREFIX = 4
 
 ImportName = Annotated[str, typer.Argument(metavar="IMPORT", help="An import's id, the beginning of one, or `latest`.")]
 By = Annotated[str | None, typer.Option(help="Who decides or reports; default: your login name.")]
@@ -67,28 +66,8 @@ def withdraw(
     """
     found = server.find(data_dir, server_url, token)
     body = {"decided_by": person(by), "reason": reason}
-    view = found.post(f"/api/v1/imports/{import_id(found, name)}/withdraw", body)
+    view = found.post(f"/api/v1/imports/{chosen(found, IMPORTS, name)}/withdraw", body)
     typer.echo(f"import {view['import_id']}: withdrawn")
-
-
-def import_id(found: server.Server, given: str) -> str:
-    """The full id of an import named by id, by an unambiguous beginning, or as `latest`.
-
-    Raises:
-        CommandError: if no import, or more than one, is meant.
-    """
-    if len(given) == 36:
-        return given
-    if given == "latest":
-        newest = found.get("/api/v1/imports", limit=1)["imports"]
-        fitting = [view["import_id"] for view in newest]
-    else:
-        ids = [view["import_id"] for view in found.pages("/api/v1/imports", "imports")]
-        fitting = [one for one in ids if len(given) >= SHORTEST_PREFIX and one.startswith(given.lower())]
-    if len(fitting) != 1:
-        what = "no import" if not fitting else f"{len(fitting)} imports"
-        raise CommandError(f"{what} called {given!r}; `driftline imports` lists them")
-    return str(fitting[0])
 
 
 def person(given: str | None) -> str:

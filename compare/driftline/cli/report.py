@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from driftline.cli import server
+from driftline.cli.chosen import RUNS, chosen
 from driftline.cli.options import DEFAULT_DATA_DIR, DataDir, Run, ServerUrl, Token
 
 
@@ -30,4 +31,4 @@ def report(
       driftline report 4f1c --format json > report.json
     """
     found = server.find(data_dir, server_url, token)
-    typer.echo(found.get_text(f"/api/v1/runs/{found.run_id(run)}/report", format=format.value))
+    typer.echo(found.get_text(f"/api/v1/runs/{chosen(found, RUNS, run)}/report", format=format.value))

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from driftline.cli import server
+from driftline.cli.chosen import IMPORTS, RUNS, chosen
 from driftline.cli.failure import CommandError
-from driftline.cli.imports import import_id
 from driftline.cli.options import DEFAULT_DATA_DIR, DataDir, ServerUrl, Token
 
 EXIT_DIFFERENT = 2
@@ -47,7 +47,8 @@ def rescore(
         report = rescored_folder(folder)
     else:
         found = server.find(data_dir, server_url, token)
-        where = f"runs/{found.run_id(run)}" if run is not None else f"imports/{import_id(found, str(import_name))}"
+        listed, given = (RUNS, run) if run is not None else (IMPORTS, str(import_name))
+        where = f"{listed.key}/{chosen(found, listed, given)}"
         report = RescoreReport.model_validate(found.get(f"/api/v1/{where}/rescore"))
     typer.echo(report.model_dump_json(indent=2) if as_json else rescored_text(report))
     return 0 if report.same else EXIT_DIFFERENT

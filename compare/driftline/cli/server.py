@@ -12,7 +12,6 @@ from driftline.cli.failure import CommandError, ServerAwayError
 TIMEOUT_SECONDS = 60.0
 """Submitting fetches the repository, which may take a while."""
 
-SHORTEST_PREFIX = 4
 Parameters = Mapping[str, str | int | bool]
 
 AWAY = frozenset({502, 503, 504, 507})
@@ -53,25 +52,6 @@ class Server:
     def upload(self, path: str, content: IO[bytes], media_type: str, **parameters: str) -> Any:
         """JSON of a POST whose body is read from a file, a piece at a time."""
         return self._json("POST", path, parameters=parameters, content=content, headers={"Content-Type": media_type})
-
-    def run_id(self, given: str) -> str:
-        """The full id of a run named by id, by an unambiguous beginning, or as `latest`.
-
-        Raises:
-            CommandError: if no run, or more than one, is meant.
-        """
-        if len(given) == 36:
-            return given
-        found = self.get("/api/v1/runs", limit=200)["runs"]
-        if given == "latest" and found:
-            return str(found[0]["run_id"])
-        fitting = [
-            run["run_id"] for run in found if len(given) >= SHORTEST_PREFIX and run["run_id"].startswith(given.lower())
-        ]
-        if len(fitting) != 1:
-            what = "no run" if not fitting else f"{len(fitting)} runs"
-            raise CommandError(f"{what} called {given!r}; `driftline runs` lists them")
-        return str(fitting[0])
 
     @contextmanager
     def stream(self, path: str, *, last_event_id: str | None) -> Iterator[Iterator[str]]:

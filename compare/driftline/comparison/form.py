@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from driftline.comparison.pairing import Pairs
+from driftline.contracts.beside import InvalidAnswers
 from driftline.contracts.compare import Problem
-from driftline.contracts.report import InvalidAnswers
 from driftline.judge.format_drift import FLEXIBLE, STRICT, drift_of, format_sentences, invalid_answers
 
 METRIC = "exact_match"

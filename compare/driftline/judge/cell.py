@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.contracts.report import Comparison
+from driftline.contracts.report import CellView
 from driftline.contracts.words import Metric, Verdict
 from driftline.statistics.bootstrap import mean_interval
 from driftline.statistics.equivalence import INTERVAL_LEVEL, within_margin
@@ -64,6 +64,8 @@ class Cell:
     """how far one question's difference can go at most, where the metric is not 0/1 and that is known"""
     higher_is_better: bool | None = True
     """None where that is not known: then a move in any direction counts as regressed"""
+    level: float = INTERVAL_LEVEL
+    """of `interval`"""
     early: Early | None = None
     """set where the lane was stopped: then `p_value` only keeps the cell's place in its family"""
 
@@ -110,30 +112,31 @@ def mean_cell(
     )  # fmt: skip
 
 
-def unmeasured(name: CellName) -> Comparison:
+def unmeasured(name: CellName) -> CellView:
     """A cell without anything to test: it keeps its place, and is never green."""
-    return Comparison(
+    return CellView(
         task=name.task, metric=name.metric, filter=name.filter, n=0, base=None, head=None, lost=None, gained=None,
         p_value=None, p_adjusted=None, interval=None, smallest_visible_drop=None, verdict=Verdict.NOT_COMPARABLE,
     )  # fmt: skip
 
 
-def comparison(cell: Cell, p_adjusted: float, planned: int, alpha: float = ALPHA) -> Comparison:
+def comparison(cell: Cell, p_adjusted: float, planned: int, alpha: float = ALPHA) -> CellView:
     """The finished cell: its verdict by rule 4 at the family's `alpha`, or the one with which its lane was stopped."""
     if cell.early is not None:
         return _stopped(cell, cell.early)
-    return Comparison(
+    return CellView(
         task=cell.task, metric=cell.metric, filter=cell.filter, n=cell.n, base=cell.base, head=cell.head, lost=cell.lost,
         gained=cell.gained, p_value=cell.p_value, p_adjusted=p_adjusted, interval=cell.interval,
         smallest_visible_drop=_smallest_visible_drop(cell, alpha / planned), verdict=_verdict(cell, p_adjusted, alpha),
+        interval_level=cell.level,
     )  # fmt: skip
 
 
-def _stopped(cell: Cell, early: Early) -> Comparison:
-    return Comparison(
+def _stopped(cell: Cell, early: Early) -> CellView:
+    return CellView(
         task=cell.task, metric=cell.metric, filter=cell.filter, n=cell.n, base=cell.base, head=cell.head, lost=cell.lost,
         gained=cell.gained, p_value=early.p_value, p_adjusted=early.p_adjusted, interval=cell.interval,
-        smallest_visible_drop=None, verdict=early.verdict,
+        smallest_visible_drop=None, verdict=early.verdict, interval_level=cell.level,
     )  # fmt: skip
 
 

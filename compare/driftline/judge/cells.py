@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.contracts.report import Comparison
+from driftline.contracts.report import CellView
 from driftline.contracts.words import Metric
 from driftline.judge.answers import FILTERS, Answers, paired_logprobs
 from driftline.judge.cell import Cell, CellName, binary_cell, mean_cell, unmeasured
@@ -31,7 +31,7 @@ def logprob_cell(task: str, base: Answers, head: Answers, shared: list[int]) -> 
     return [] if moved is None else [_logprob(task, *moved)]
 
 
-def unmeasured_logprob(task: str) -> Comparison:
+def unmeasured_logprob(task: str) -> CellView:
     """The third cell of a lane whose answers come without log-probabilities: it keeps its place, and is never green."""
     return unmeasured(CellName(task, Metric.LOGPROB, TEACHER_FORCED))
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from driftline.contracts.report import Distribution, Divergence, NoiseFloor
+from driftline.contracts.beside import Distribution, Divergence, NoiseFloor
 from driftline.judge.answers import Answers, paired_logprobs
 from driftline.judge.changed import first_different_word
 from driftline.statistics.equivalence import INTERVAL_LEVEL

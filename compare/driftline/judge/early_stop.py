@@ -103,7 +103,8 @@ def _cut_short(asked: int, plan: Plan) -> Stop:
 
 def _on_all_questions(cell: Cell) -> Cell:
     pairs = _pairs(cell)
-    return replace(cell, interval=paired_interval(pairs.lost, pairs.gained, pairs.n, level=FULL_LEVEL))
+    bounds = paired_interval(pairs.lost, pairs.gained, pairs.n, level=FULL_LEVEL)
+    return replace(cell, interval=bounds, level=FULL_LEVEL)
 
 
 def _stopped(cell: Cell, stop: Stop, plan: Plan, lane_p: float) -> Cell:
@@ -112,7 +113,7 @@ def _stopped(cell: Cell, stop: Stop, plan: Plan, lane_p: float) -> Cell:
     log_e = log_e_no_drift(pairs.lost, pairs.gained)
     early = Early(min(1.0, math.exp(-log_e)), lane_p, _verdict(pairs, log_e, stop, plan))
     bounds = interval(pairs.lost, pairs.gained, pairs.n, alpha=INSIDE_ALPHA)
-    return replace(cell, p_value=1.0, interval=bounds, early=early)
+    return replace(cell, p_value=1.0, interval=bounds, level=1 - 2 * INSIDE_ALPHA, early=early)
 
 
 def _verdict(pairs: Pairs, log_e: float, stop: Stop, plan: Plan) -> Verdict:

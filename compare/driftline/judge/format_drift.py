@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from driftline.contracts.report import FormatDrift, InvalidAnswers
+from driftline.contracts.beside import FormatDrift, InvalidAnswers
 from driftline.judge.answers import FILTERS, Answers
 from driftline.scoring import INVALID
 from driftline.statistics.holm import adjusted

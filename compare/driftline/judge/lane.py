@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from driftline.contracts.report import ArmHealth, ArmScore, Divergence, FormatDrift, KeyDifference
+from driftline.contracts.beside import Divergence, FormatDrift
+from driftline.contracts.report import ArmHealth, ArmScore, KeyDifference
 from driftline.contracts.words import Arm, FailureKind, Metric, Verdict
 from driftline.evidence import ArmFailure, EvaluationEvidence, LaneEvidence
 from driftline.judge.answers import FILTERS, Answers

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from driftline.contracts.report import NoiseFloor
+from driftline.contracts.beside import NoiseFloor
 from driftline.evidence import EvaluationEvidence
 from driftline.judge.answers import FILTERS, Answers
 from driftline.judge.divergence import distribution, parting

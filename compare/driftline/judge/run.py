@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from driftline.contracts.report import Comparison, LaneView, RunView
+from driftline.contracts.report import CellView, Comparison, LaneView, RunView
 from driftline.contracts.words import VERDICTS_WORST_FIRST, Engine, Metric, Mode, Verdict
 from driftline.evidence import RunEvidence
 from driftline.judge.builds import build_views
@@ -53,7 +53,7 @@ def _run_verdict(lanes: Sequence[LaneView]) -> Verdict | None:
     return worst([lane.verdict for lane in measured if lane.verdict]) or Verdict.NOT_COMPARABLE
 
 
-def _view(one: Weighed, comparisons: list[Comparison]) -> LaneView:
+def _view(one: Weighed, comparisons: list[CellView]) -> LaneView:
     lane, noise = one.evidence.lane, one.evidence.noise
     told = [sentence for cell, done in zip(one.cells, comparisons, strict=True) for sentence in _sentences(done, cell)]
     if one.cells and len(one.cells) < CELLS_A_LANE:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from driftline.contracts.report import Distribution, Divergence, FormatDrift, LaneView, NoiseFloor
+from driftline.contracts.beside import Distribution, Divergence, FormatDrift, NoiseFloor
+from driftline.contracts.report import LaneView
 
 Interval = tuple[float, float]
 

@@ -1,6 +1,6 @@
 """How figures are written, in Markdown and on pages alike: scores in four places, differences in points, unknown as a dash."""
 
-from driftline.contracts.report import Comparison
+from driftline.contracts.report import CellView, Comparison
 from driftline.contracts.words import Metric
 
 UNKNOWN = "–"
@@ -30,12 +30,12 @@ def signed(value: float | None, metric: Metric | str) -> str:
     return text.lstrip("+-") if float(text) == 0 else text
 
 
-def interval(cell: Comparison) -> str:
-    """The 90 % interval of the difference, in the unit of `difference`."""
+def interval(cell: CellView) -> str:
+    """The interval of the difference, in the unit of `difference`, with its level: not all cells of a table share one."""
     if cell.interval is None:
         return UNKNOWN
     low, high = cell.interval
-    return f"[{signed(low, cell.metric)}, {signed(high, cell.metric)}]"
+    return f"[{signed(low, cell.metric)}, {signed(high, cell.metric)}] at {100 * cell.interval_level:.0f} %"
 
 
 def p_value(value: float | None) -> str:

@@ -83,7 +83,7 @@ def _lm_eval_table(scores: list[ArmScore]) -> str:
 
 def _paired_table(lane: LaneView) -> str:
     """The comparison itself: question by question."""
-    header = ("Metric", "Filter", "n", "Base", "Head", "Head − base", "90 % interval", "Lost", "Gained", "p", "p (Holm)",
+    header = ("Metric", "Filter", "n", "Base", "Head", "Head − base", "Interval", "Lost", "Gained", "p", "p (Holm)",
               "Smallest visible drop", "Verdict")  # fmt: skip
     rows = [
         (

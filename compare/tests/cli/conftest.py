@@ -99,3 +99,16 @@ def here(
         )
 
     return call
+
+
+@pytest.fixture
+def compared(here, lm_eval_files, tmp_path):
+    """Write two gsm8k evaluations and compare them; the answer, and its JSON."""
+
+    def run(base, head, *options, **departures):
+        lm_eval_files.write(tmp_path / "base", lm_eval_files.gsm8k(base))
+        lm_eval_files.write(tmp_path / "head", lm_eval_files.gsm8k(head, **departures))
+        answer = here("compare", "base", "head", "--json", *options)
+        return answer, json.loads(answer.stdout) if answer.stdout else None
+
+    return run

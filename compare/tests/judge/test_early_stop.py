@@ -10,6 +10,7 @@ from driftline.judge import judge
 from driftline.judge.answers import Answers
 from driftline.judge.early_stop import asked_together, stop_of
 from driftline.judge.stopping import Plan, StopKind
+from driftline.report import markdown
 
 QUESTIONS = 600
 
@@ -51,6 +52,18 @@ def test_an_equivalent_lane_says_where_and_why_it_stopped(build, early):
     assert [arm.questions for arm in lane.health] == [200, 200]
     assert [arm.missing for arm in lane.health] == [0, 0]
     assert view.headline.color == "green"
+
+
+@pytest.mark.parametrize("after", [200, QUESTIONS])
+def test_each_interval_says_its_own_level(build, early, after):
+    whole = build.evaluation(build.answers(QUESTIONS))
+    arm = stopped(whole, after) if after < QUESTIONS else whole
+    view = judged(build, early, arm, arm)
+    assert [round(cell.interval_level, 2) for cell in view.lanes[0].comparisons] == [0.92, 0.92, 0.9]
+    text = markdown(view)
+    assert (text.count("] at 92 % |"), text.count("] at 90 % |")) == (2, 1)
+    plain = judged(build, build.lane(questions=QUESTIONS), whole, whole)
+    assert {cell.interval_level for cell in plain.lanes[0].comparisons} == {0.9}
 
 
 def test_late_lost_or_one_sided_the_verdict_is_the_same(build, early):

@@ -1,6 +1,7 @@
 """The sentences beside a verdict say what was measured, and nothing of what was not."""
 
-from driftline.contracts.report import Distribution, Divergence, FormatDrift, InvalidAnswers, LaneView, NoiseFloor
+from driftline.contracts.beside import Distribution, Divergence, FormatDrift, InvalidAnswers, NoiseFloor
+from driftline.contracts.report import LaneView
 from driftline.report.beside import remarks
 
 WORDS = Distribution(questions=48, lowest=0, lower_quartile=5, median=12, upper_quartile=40, highest=90)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
+from driftline.contracts.beside import NoiseFloor
 from driftline.contracts.lane import Lane
-from driftline.contracts.report import NoiseFloor
 from driftline.evidence import EvaluationEvidence
 from driftline.judge import noise_floor
 from sqlalchemy.orm import Session
