@@ -6,9 +6,10 @@ from typing import Any
 from uuid import UUID
 
 from driftline.contracts.words import AttemptState
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import Delete, delete, func, select, update
 from sqlalchemy.orm import Session
 
+from driftline_service.database.months import lies_in
 from driftline_service.database.tables import Attempt, Job, KernelBuild, KernelCase, Sample, TeacherForced
 
 
@@ -59,13 +60,18 @@ def attempts_by_id(session: Session, attempt_ids: Iterable[UUID]) -> dict[UUID, 
 
 def delete_answers(session: Session, attempt_id: UUID) -> None:
     """Forget the answers of an attempt that was not adopted: they can never count, and take the most room."""
-    session.execute(delete(Sample).where(Sample.attempt_id == attempt_id))
-    session.execute(delete(TeacherForced).where(TeacherForced.attempt_id == attempt_id))
+    for table in (Sample, TeacherForced):
+        _delete(session, delete(table).where(lies_in(table, attempt_id)))
 
 
 def delete_samples_from(session: Session, attempt_id: UUID, rank: int) -> None:
     """Forget answers at this place of the fixed order and beyond: they are no part of the evaluation."""
-    session.execute(delete(Sample).where(Sample.attempt_id == attempt_id, Sample.rank >= rank))
+    _delete(session, delete(Sample).where(lies_in(Sample, attempt_id), Sample.rank >= rank))
+
+
+def _delete(session: Session, statement: Delete) -> None:
+    """Without telling the session: it never holds answers."""
+    session.execute(statement.execution_options(synchronize_session=False))
 
 
 def other_arm(session: Session, job: Job) -> Attempt | None:
@@ -82,11 +88,11 @@ def other_arm(session: Session, job: Job) -> Attempt | None:
 
 
 def sampled_doc_ids(session: Session, attempt_id: UUID) -> set[int]:
-    return set(session.scalars(select(Sample.doc_id).where(Sample.attempt_id == attempt_id)))
+    return set(session.scalars(select(Sample.doc_id).where(lies_in(Sample, attempt_id))))
 
 
 def forced_doc_ids(session: Session, attempt_id: UUID) -> set[int]:
-    return set(session.scalars(select(TeacherForced.doc_id).where(TeacherForced.attempt_id == attempt_id)))
+    return set(session.scalars(select(TeacherForced.doc_id).where(lies_in(TeacherForced, attempt_id))))
 
 
 def case_count(session: Session, attempt_id: UUID) -> int:

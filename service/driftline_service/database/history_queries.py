@@ -7,10 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from driftline.contracts.words import Arm, JobKind, JobState
-from sqlalchemy import func, select, union
+from sqlalchemy import Integer, and_, func, select, union
 from sqlalchemy.orm import Session
 
-from driftline_service.database.tables import Attempt, Import, Job, Repository, Run, RunLane, Sample
+from driftline_service.database.tables import Attempt, Import, Job, Repository, Run, RunLane
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,8 @@ def measured_on(
     session: Session, lane: str, *, repository: str | None, limit: int, base_only: bool = False
 ) -> list[Measured]:
     """The newest evaluations of a lane, newest first; each once, in the run that measured it. `base_only`: of base arms."""
-    questions = select(func.count()).where(Sample.attempt_id == Attempt.id).scalar_subquery()
+    # Not counted: an adopted evaluation has all the questions that were asked, and a lane's history is thousands of them.
+    questions = func.coalesce(Attempt.asked, RunLane.lane["questions"].astext.cast(Integer))
     query = (
         select(
             Job.run_id, Job.finished_at, Job.commit_sha, Repository.url, questions, Attempt.scores["metrics"],
@@ -38,6 +39,7 @@ def measured_on(
         )
         .join(Attempt, Attempt.id == Job.adopted_attempt_id)
         .join(Run, Run.id == Job.run_id)
+        .join(RunLane, and_(RunLane.run_id == Job.run_id, RunLane.name == Job.lane_name))
         .join(Repository, Repository.id == Run.repository_id)
         .where(Job.kind == JobKind.EVALUATE, Job.lane_name == lane, Job.state == JobState.SUCCEEDED)
         .where(Job.reused_from_job_id.is_(None), Attempt.scores.is_not(None))

@@ -1,10 +1,10 @@
 """What workers are given: jobs, attempts, claim tokens, the outbox, and who the workers are."""
 
-from datetime import datetime
+from datetime import date, datetime
 from uuid import UUID
 
 from driftline.contracts.words import Arm, AttemptState, FailureKind, JobKind, JobState
-from sqlalchemy import CheckConstraint, ForeignKey, Index, Text, UniqueConstraint, func
+from sqlalchemy import CheckConstraint, Computed, ForeignKey, Index, Text, UniqueConstraint, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from driftline_service.database import base
@@ -38,6 +38,8 @@ class Job(Base):
             "finished_at",
             postgresql_where="kind = 'evaluate' and state = 'succeeded'",
         ),
+        Index("ix_jobs_sort", "kind", "lane_name", "finished_at", postgresql_where="state = 'succeeded'"),
+        Index("ix_jobs_unfinished", "commit_sha", "kind", postgresql_where="state in ('queued', 'running')"),
         Index("ix_jobs_baseline", "commit_sha", "kind", "lane_hash", postgresql_where="state = 'succeeded'"),
     )
 
@@ -72,6 +74,7 @@ class Attempt(Base):
     __table_args__ = (
         UniqueConstraint("job_id", "number"),
         UniqueConstraint("token_hash"),
+        UniqueConstraint("id", "month"),
         one_of("state", AttemptState),
         one_of("failure_kind", FailureKind),
         CheckConstraint("(finished_at is not null) = (state <> 'running')", name="finished"),
@@ -110,6 +113,10 @@ class Attempt(Base):
     check_summary: Mapped[Json | None]
     """driftline.contracts.channel.CheckSummary"""
     created_at: Mapped[base.CreatedAt]
+    month: Mapped[date] = mapped_column(
+        Computed("date_trunc('month', created_at at time zone 'UTC')::date", persisted=True)
+    )
+    """in which it began, UTC: where its answers lie"""
     finished_at: Mapped[datetime | None]
 
 

@@ -9,6 +9,7 @@ from driftline.evidence import ForcedEvidence, SampleEvidence
 from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
+from driftline_service.database.months import lies_in
 from driftline_service.database.tables import Attempt, Job, KernelBuild, KernelCase, Question, Sample, TeacherForced
 
 NOISE_EVALUATIONS = 20
@@ -17,7 +18,7 @@ NOISE_EVALUATIONS = 20
 
 def samples_of(session: Session, attempt_id: UUID) -> tuple[SampleEvidence, ...]:
     """An attempt's samples with their teacher-forced log-probabilities, in the fixed order."""
-    forced = and_(TeacherForced.attempt_id == Sample.attempt_id, TeacherForced.doc_id == Sample.doc_id)
+    forced = and_(lies_in(TeacherForced, attempt_id), TeacherForced.doc_id == Sample.doc_id)
     query = (
         select(
             Sample.doc_id, Sample.rank, Sample.doc_hash, Sample.prompt_hash, Sample.target_hash, Question.question,
@@ -26,7 +27,7 @@ def samples_of(session: Session, attempt_id: UUID) -> tuple[SampleEvidence, ...]
         )
         .join(Question, Question.content_hash == Sample.content_hash)
         .outerjoin(TeacherForced, forced)
-        .where(Sample.attempt_id == attempt_id)
+        .where(lies_in(Sample, attempt_id))
         .order_by(Sample.rank)
     )  # fmt: skip
     return tuple(SampleEvidence(*row) for row in session.execute(query))
@@ -34,8 +35,8 @@ def samples_of(session: Session, attempt_id: UUID) -> tuple[SampleEvidence, ...]
 
 def forced_only(session: Session, attempt_id: UUID) -> tuple[ForcedEvidence, ...]:
     """The log-probabilities of questions whose answers were not asked."""
-    answered = select(Sample.doc_id).where(Sample.attempt_id == attempt_id, Sample.doc_id == TeacherForced.doc_id)
-    query = select(TeacherForced.doc_id, TeacherForced.logprobs).where(TeacherForced.attempt_id == attempt_id)
+    answered = select(Sample.doc_id).where(lies_in(Sample, attempt_id), Sample.doc_id == TeacherForced.doc_id)
+    query = select(TeacherForced.doc_id, TeacherForced.logprobs).where(lies_in(TeacherForced, attempt_id))
     rows = session.execute(query.where(~answered.exists()).order_by(TeacherForced.doc_id))
     return tuple(ForcedEvidence(doc_id, logprobs) for doc_id, logprobs in rows)
 

@@ -1,12 +1,21 @@
 """What children reported, one row a line. Only rows of adopted attempts are ever read."""
 
+from datetime import date
 from uuid import UUID
 
 from driftline.contracts.words import CaseKind
-from sqlalchemy import CheckConstraint, ForeignKey, LargeBinary, Text
+from sqlalchemy import CheckConstraint, ForeignKey, ForeignKeyConstraint, LargeBinary, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from driftline_service.database.base import Base, one_of, word
+
+THIS_MONTH = text("date_trunc('month', now() at time zone 'UTC')::date")
+"""For the release before months; whoever knows the attempt gives the attempt's own."""
+
+
+def _of_attempt() -> ForeignKeyConstraint:
+    """The attempt and its month together: so a row lies in its attempt's month, and its key is one question of an attempt."""
+    return ForeignKeyConstraint(["attempt_id", "month"], ["attempts.id", "attempts.month"], ondelete="CASCADE")
 
 
 class Question(Base):
@@ -24,13 +33,18 @@ class Question(Base):
 
 
 class Sample(Base):
-    """One question's outcome in one attempt."""
+    """One question's outcome in one attempt. A table a month (`months.py`)."""
 
     __tablename__ = "samples"
-    __table_args__ = (CheckConstraint("finish_reason in ('stop', 'length')", name="finish_reason"),)
+    __table_args__ = (
+        CheckConstraint("finish_reason in ('stop', 'length')", name="finish_reason"),
+        _of_attempt(),
+        {"postgresql_partition_by": "RANGE (month)"},
+    )
 
-    attempt_id: Mapped[UUID] = mapped_column(ForeignKey("attempts.id", ondelete="CASCADE"), primary_key=True)
+    attempt_id: Mapped[UUID] = mapped_column(primary_key=True)
     doc_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    month: Mapped[date] = mapped_column(primary_key=True, server_default=THIS_MONTH)
     rank: Mapped[int]
     content_hash: Mapped[str] = mapped_column(ForeignKey("questions.content_hash"))
     doc_hash: Mapped[str] = mapped_column(Text)
@@ -44,12 +58,14 @@ class Sample(Base):
 
 
 class TeacherForced(Base):
-    """Teacher-forced log-probabilities of one question. A table of its own: they may come before the sample."""
+    """Teacher-forced log-probabilities of one question. Tables of their own, by month: they may come before the sample."""
 
     __tablename__ = "teacher_forced"
+    __table_args__ = (_of_attempt(), {"postgresql_partition_by": "RANGE (month)"})
 
-    attempt_id: Mapped[UUID] = mapped_column(ForeignKey("attempts.id", ondelete="CASCADE"), primary_key=True)
+    attempt_id: Mapped[UUID] = mapped_column(primary_key=True)
     doc_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    month: Mapped[date] = mapped_column(primary_key=True, server_default=THIS_MONTH)
     logprobs: Mapped[bytes] = mapped_column(LargeBinary)
     """little-endian float32, nats; `scored_prompt_tokens` of the prompt, then those of the gold answer"""
     scored_prompt_tokens: Mapped[int]

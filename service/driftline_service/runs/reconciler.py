@@ -12,10 +12,10 @@ from uuid import UUID
 import psycopg
 from driftline.contracts.words import RunState
 from sqlalchemy import Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
-from driftline_service.database import attempt_queries, job_queries, outbox_queries, run_queries
+from driftline_service.database import attempt_queries, job_queries, months, outbox_queries, run_queries
 from driftline_service.database.engine import make_sessions
 from driftline_service.dispatch.producer import Producer
 from driftline_service.dispatch.sender import Sender
@@ -120,3 +120,16 @@ class Reconciler:
             self._next_sweep = now + KEPT / 24
             with self._sessions.begin() as session:
                 outbox_queries.sweep(session, now - KEPT)
+            self._make_months(now)
+
+    def _make_months(self, now: datetime) -> None:
+        """Tables of the months to come. One that cannot be had now is made at the next sweep: till then the default
+        partition takes what comes, and nothing is refused."""
+        with self._sessions() as session:
+            missing = months.missing_months(session, now.date())
+        for table, month in missing:
+            try:
+                with self._sessions.begin() as session:
+                    months.make_month(session, table, month)
+            except OperationalError as error:
+                _log.warning("a month's table was not made yet", table=table, month=str(month), error=str(error.orig))

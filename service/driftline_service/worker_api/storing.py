@@ -27,8 +27,8 @@ from driftline_service.worker_api.admission import decoded_logprobs
 
 def store(session: Session, attempt: Attempt, lines: Sequence[ReportedLine], *, rows_before: int) -> None:
     """Write the lines in the caller's transaction; `rows_before` cases or builds of the attempt are stored already."""
-    _store_samples(session, attempt.id, [line for line in lines if isinstance(line, Sample)])
-    forced = [_forced_row(attempt.id, line) for line in lines if isinstance(line, TeacherForced)]
+    _store_samples(session, attempt, [line for line in lines if isinstance(line, Sample)])
+    forced = [_forced_row(attempt, line) for line in lines if isinstance(line, TeacherForced)]
     cases = [_numbered(attempt.id, rows_before, line) for line in _enumerated(lines, Case)]
     builds = [_numbered(attempt.id, rows_before, line) for line in _enumerated(lines, KernelBuild)]
     for table, rows in ((tables.TeacherForced, forced), (tables.KernelCase, cases), (tables.KernelBuild, builds)):
@@ -52,7 +52,7 @@ def _note(attempt: Attempt, line: ReportedLine) -> None:
             attempt.check_summary = line.model_dump(mode="json")
 
 
-def _store_samples(session: Session, attempt_id: UUID, lines: Sequence[Sample]) -> None:
+def _store_samples(session: Session, attempt: Attempt, lines: Sequence[Sample]) -> None:
     if not lines:
         return
     contents = {_content_hash(line): {"question": line.question, "target": line.target} for line in lines}
@@ -60,22 +60,23 @@ def _store_samples(session: Session, attempt_id: UUID, lines: Sequence[Sample]) 
     session.execute(upsert(tables.Question).on_conflict_do_nothing(), questions)
     excluded = {"type", "question", "target"}
     rows = [
-        {"attempt_id": attempt_id, "content_hash": _content_hash(line)} | line.model_dump(exclude=excluded)
-        for line in lines
+        _place(attempt) | {"content_hash": _content_hash(line)} | line.model_dump(exclude=excluded) for line in lines
     ]
     session.execute(insert(tables.Sample), rows)
+
+
+def _place(attempt: Attempt) -> dict[str, Any]:
+    return {"attempt_id": attempt.id, "month": attempt.month}
 
 
 def _content_hash(line: Sample) -> str:
     return question_hash(line.question, line.target)
 
 
-def _forced_row(attempt_id: UUID, line: TeacherForced) -> dict[str, Any]:
+def _forced_row(attempt: Attempt, line: TeacherForced) -> dict[str, Any]:
     logprobs = decoded_logprobs(line)
-    return {
-        "attempt_id": attempt_id, "doc_id": line.doc_id, "logprobs": logprobs,
-        "scored_prompt_tokens": line.prompt_tokens,
-    }  # fmt: skip
+    row = {"doc_id": line.doc_id, "logprobs": logprobs, "scored_prompt_tokens": line.prompt_tokens}
+    return _place(attempt) | row
 
 
 def _enumerated(lines: Iterable[ReportedLine], kind: type[Case] | type[KernelBuild]) -> list[tuple[int, Any]]:
