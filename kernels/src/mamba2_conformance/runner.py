@@ -4,6 +4,8 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+import torch
+
 from mamba2_conformance import tolerance
 from mamba2_conformance.adapters.protocol import Adapter, NotJudged
 from mamba2_conformance.case import CONTRACT, OUTSIDE, Case, Outcome, Subject
@@ -56,6 +58,22 @@ def outcome_of(case: Case, adapter: Adapter, backend: str, *, device: str = "cpu
     except (Exception, SystemExit) as error:
         return told(case, backend, raised(error))
     return told(case, backend, *deviations)
+
+
+def without_answer(case: Case, adapter: Adapter, backend: str, why: str) -> Outcome:
+    """The failed outcome of a case that gave none: it ended its process, say."""
+    return told(replace(case, kind=case.kind_for(adapter)), backend, failed("call", why))
+
+
+def device_works(device: str) -> bool:
+    """Whether the GPU still answers this process; after an illegal access it does not. A CPU always does."""
+    if device == "cpu":
+        return True
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError:
+        return False
+    return True
 
 
 def told(case: Case, backend: str, *deviations: Deviation) -> Outcome:

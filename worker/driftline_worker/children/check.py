@@ -1,11 +1,13 @@
 """The kernel check child: `python -P -s check.py --spec FILE --channel-fd N`, in the eval environment, run by path.
 
 Puts the cases of `mamba2_conformance`, which is installed and trusted, to the kernels in the spec's folder, which are
-neither. Exit code 0 after `result`, whatever the cases said, 1 after `failure`. No judgement is made here.
+neither, in a process of its own: a case that ends it is a failed case. Exit code 0 after `result`, whatever the cases
+said, 1 after `failure`. No judgement is made here.
 """
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
@@ -17,12 +19,18 @@ if (
     package.__path__ = [str(Path(__file__).resolve().parents[1])]
     sys.modules["driftline_worker"] = package
 
-from driftline_worker.children.kernel_child import Refusal, loaded_kernels, run_child
+from driftline_worker.children.kernel_child import Refusal, loaded_kernels
 from driftline_worker.children.kernel_spec import KernelSpec
 from driftline_worker.children.line_channel import Channel, clipped
+from driftline_worker.children.parts import NOT_ASKED, Place, begin, run_in_parts
+from driftline_worker.children.relay import relay
 
 
-def check(spec: KernelSpec, channel: Channel) -> None:
+def whole(spec: KernelSpec, channel: Channel, command: Sequence[str]) -> None:
+    relay(command, channel)
+
+
+def check(spec: KernelSpec, channel: Channel, place: Place) -> None:
     """Send one case line for each case and backend. Raises Refusal when there is nothing to check."""
     if spec.device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is first imported, which the next lines do
@@ -34,14 +42,20 @@ def check(spec: KernelSpec, channel: Channel) -> None:
     if not backends:
         wanted, offered = ", ".join(spec.backends), ", ".join(adapter.backends) or "none"
         raise Refusal("unsupported", "no_backend", f"none of the backends {wanted} is in this commit; it has {offered}")
-    channel.send("check_summary", layout=adapter.layout, era=adapter.era, device=spec.device, backends=backends)
-    done, total = 0, len(runner.plan(adapter, backends, spec.device))
-    channel.send("progress", phase="check", done=done, total=total)
-    for outcome in runner.run_cases(adapter, backends, device=spec.device):
-        done += 1
-        channel.send("case", **{**asdict(outcome), "message": clipped(outcome.message)})
-        channel.send("progress", phase="check", done=done, total=total)
+    if place.first == 0:
+        channel.send("check_summary", layout=adapter.layout, era=adapter.era, device=spec.device, backends=backends)
+    planned = runner.plan(adapter, backends, spec.device)
+    channel.send("progress", phase="check", done=place.first, total=len(planned))
+    for index, (case, backend) in list(enumerate(planned))[place.first :]:
+        lost = asdict(runner.without_answer(case, adapter, backend, NOT_ASKED))
+        begin(channel, index, {"type": "case", **lost}, told="message")
+        outcome = lost if place.unasked else asdict(runner.outcome_of(case, adapter, backend, device=spec.device))
+        channel.send("case", **{**outcome, "message": clipped(str(outcome["message"]))})
+        channel.send("progress", phase="check", done=index + 1, total=len(planned))
+        if not outcome["passed"] and not place.unasked and not runner.device_works(spec.device):
+            channel.send("again")  # an illegal access spoils all that this process does on its GPU from now on
+            os._exit(1)
 
 
 if __name__ == "__main__":
-    sys.exit(run_child("check the kernels of one commit", check, sys.argv[1:]))
+    sys.exit(run_in_parts("check the kernels of one commit", whole, check, sys.argv[1:]))

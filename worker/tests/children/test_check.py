@@ -130,3 +130,39 @@ def test_an_error_with_a_lone_surrogate_still_arrives(run_child: RunChild, kerne
     wrong: list[Case] = [case for case in ended.cases if not case.passed]
     assert {case.name.split("/")[0] for case in wrong} == {"gated_norm"}
     assert "\ufffdxxx" in wrong[0].message
+
+
+def test_a_case_that_ends_the_process_fails_by_name_and_the_rest_go_on(run_child: RunChild, kernels_copy: Path) -> None:
+    file = kernels_copy / "mamba2_varlen" / "torch_backend" / "norm.py"
+    end = "    if arguments.group_size == 32:\n        import ctypes\n        ctypes.string_at(0)\n"
+    text, line = file.read_text(), "    grouped = "
+    assert text.count(line) == 1, "adapt the edit to the code"
+    file.write_text(text.replace(line, end + line))
+    whole = run_child("check", KERNELS, backends=["torch"])
+    ended = run_child("check", kernels_copy, backends=["torch"])
+    assert (ended.code, ended.types.count("check_summary")) == (0, 1), ended.printed
+    assert [case.name for case in ended.cases] == [case.name for case in whole.cases]
+    failed = [case for case in ended.cases if not case.passed]
+    assert failed
+    assert {case.name.split("/")[0] for case in failed} == {"gated_norm"}
+    assert len(failed) < sum(case.name.startswith("gated_norm/") for case in ended.cases)
+    assert failed[0].message.startswith("it ended the process (signal SIGSEGV)")
+    assert ended.lines[-1] == Result(lines=len(ended.cases))
+
+
+def test_kernels_that_end_every_process_are_asked_a_few_times_only(run_child: RunChild, kernels_copy: Path) -> None:
+    init = kernels_copy / "mamba2_varlen" / "__init__.py"
+    names = "x, dt, A, B, C, *, metadata, D, z, dt_bias, dt_softplus, dt_limit, initial_states, state_dtype, out, "
+    body = "return_intermediate_states, backend=None): __import__('os')._exit(0)\n"
+    init.write_text(f"{init.read_text()}\ndef ssd_prefill({names}{body}")
+    ended = run_child("check", kernels_copy, backends=["torch"])
+    assert ended.code == 0, ended.printed
+    said = [case.message.partition("\n")[0] for case in ended.cases if not case.passed]
+    assert said[:10] == ["it ended the process (exit code 0)"] * 10
+    assert set(said[10:]) == {"not asked: too many before it ended their process"}
+
+
+def test_a_process_that_ends_before_any_case_is_no_failed_case(run_child: RunChild, kernels_copy: Path) -> None:
+    (kernels_copy / "mamba2_varlen" / "__init__.py").write_text("import os\nos.kill(os.getpid(), 11)\n")
+    ended = run_child("check", kernels_copy)
+    assert (ended.code, ended.types) == (-11, ["hello", "progress"])

@@ -1,0 +1,136 @@
+"""Work in a process of its own, whose end takes down one piece of it: what it was at is told as failed, the rest goes on.
+
+The process writes on a pipe the lines that a child sends, and before each piece a `begin` line with what is to be sent
+if that piece ends it. Standard library only; which pieces there are is not known here.
+"""
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from driftline_worker.children.kernel_child import Refusal
+from driftline_worker.children.line_channel import Channel, clipped
+
+MOST_ENDS: Final = 10
+"""Pieces that may end their process, each of which costs seconds of imports; after so many the rest is not asked."""
+
+TAIL_BYTES: Final = 4_000
+CHUNK_BYTES: Final = 1 << 16
+
+LIMITS: Final = frozenset({signal.SIGKILL, signal.SIGXCPU, signal.SIGTERM, signal.SIGINT})
+"""Ends that come from outside, from a limit or from a machine out of memory: no piece is blamed for them."""
+
+
+@dataclass
+class Part:
+    """One process: what it has begun, how it ended, and what it printed last."""
+
+    begun: dict[str, Any] | None = None
+    last: dict[str, Any] | None = None
+    again: bool = False
+    next_index: int = 0
+    tail: bytes = b""
+    code: int = 0
+    lines: bytearray = field(default_factory=bytearray)
+
+    def how(self) -> str:
+        if self.code >= 0:
+            return f"exit code {self.code}"
+        try:
+            return f"signal {signal.Signals(-self.code).name}"
+        except ValueError:
+            return f"signal {-self.code}"
+
+    def message(self) -> str:
+        printed = self.tail.decode("utf-8", "replace").strip()
+        return clipped(f"it ended the process ({self.how()})" + (f"\n{printed}" if printed else ""))
+
+
+def relay(command: Sequence[str], channel: Channel) -> None:
+    """Run `command` with `--channel-fd N --first N` until all its pieces are done, sending on what it sends.
+
+    Raises:
+        Refusal: what the process itself gave as its failure.
+    """
+    first, ends = 0, 0
+    while True:
+        unasked = ["--unasked"] if ends >= MOST_ENDS else []
+        part = run_part([*command, "--first", str(first), *unasked], channel)
+        if part.last is not None:
+            if part.last["type"] == "result":
+                return
+            raise Refusal(part.last["kind"], part.last["reason"], part.last["message"])
+        if part.again and part.next_index > first:
+            first = part.next_index
+            continue
+        if part.begun is None or -part.code in LIMITS:
+            die_alike(part.code)
+        assert part.begun is not None  # noqa: S101 - else this process is gone
+        told = part.begun["line"] | {part.begun["told"]: part.message()}
+        channel.send(told.pop("type"), **told)
+        first, ends = part.begun["index"] + 1, ends + 1
+
+
+def run_part(command: Sequence[str], channel: Channel) -> Part:
+    """One process to its end; its lines are sent on, but for those that are between it and us."""
+    part = Part()
+    reading, writing = os.pipe()
+    try:
+        process = subprocess.Popen(
+            [*command, "--channel-fd", str(writing)], pass_fds=(writing,), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    assert process.stdout is not None  # noqa: S101 - a pipe was asked for
+    with process, selectors.DefaultSelector() as selector:
+        selector.register(reading, selectors.EVENT_READ, "lines")
+        selector.register(process.stdout, selectors.EVENT_READ, "printed")
+        while selector.get_map():
+            for key, _ in selector.select():
+                data = os.read(key.fd, CHUNK_BYTES)
+                if not data:
+                    selector.unregister(key.fileobj)
+                elif key.data == "lines":
+                    take(data, part, channel)
+                else:
+                    part.tail = (part.tail + data)[-TAIL_BYTES:]
+                    os.write(sys.stderr.fileno(), data)  # the worker keeps its own tail, and counts it
+    os.close(reading)
+    part.code = process.returncode
+    return part
+
+
+def take(data: bytes, part: Part, channel: Channel) -> None:
+    part.lines += data
+    *complete, rest = bytes(part.lines).split(b"\n")
+    part.lines = bytearray(rest)
+    for raw in complete:
+        line = json.loads(raw)
+        match line["type"]:
+            case "hello":
+                pass
+            case "begin":
+                part.begun, part.next_index, part.tail = line, line["index"] + 1, b""
+            case "again":
+                part.again = True
+            case "result" | "failure":
+                part.last = line
+            case kind:
+                if part.begun is not None and kind == part.begun["line"]["type"]:
+                    part.begun = None
+                channel.send(kind, **{name: value for name, value in line.items() if name != "type"})
+
+
+def die_alike(code: int) -> None:
+    """End as the part ended, so that the worker sees what it would see of a child without parts."""
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
+        os.kill(os.getpid(), -code)
+    os._exit(code)
