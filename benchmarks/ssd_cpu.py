@@ -4,8 +4,8 @@ Equality comes first; unequal results print no figure. Repeats alternate, so tha
 both, and the median of each is compared. Run in the eval environment:
 `python benchmarks/ssd_cpu.py [--json] [--repeats N]`.
 
-Wants an idle machine: while another process holds a core, torch's threads spin at barriers for whole time slices, up to
-30 times longer than they compute. OMP_NUM_THREADS=1 or OMP_WAIT_POLICY=passive then give steadier figures.
+Wants an idle machine. While another process holds a core, transformers' threads, and ours of a small scan, spin at
+barriers for whole time slices; OMP_NUM_THREADS=1 or OMP_WAIT_POLICY=passive then give steadier figures.
 """
 
 import argparse

@@ -13,6 +13,7 @@ from torch.nn.functional import silu
 from ..arguments import SsdArguments
 from ..results import SsdResult
 from ..waves import WaveGrid
+from .halves import scan_in_halves
 from .pieces import Pieces, lay_out
 from .scratch import Scratch
 
@@ -28,6 +29,10 @@ MIN_BLOCK_PIECES = 4
 
 def ssd_prefill(arguments: SsdArguments) -> SsdResult:
     """See `mamba2_varlen.ssd_prefill`."""
+    return scan_in_halves(_prefill, arguments)
+
+
+def _prefill(arguments: SsdArguments) -> SsdResult:
     grid = arguments.metadata.waves
     pieces = lay_out(arguments, grid)
     carried = _initial_states(arguments, grid, pieces.x.dtype)
@@ -51,8 +56,8 @@ def ssd_prefill(arguments: SsdArguments) -> SsdResult:
 def _output_rows(arguments: SsdArguments, pieces: Pieces, grid: WaveGrid) -> Tensor:
     """Where rows (c, rows, H, P) are computed: `out` itself if rows lie there as tokens do, else a buffer."""
     out = arguments.out
-    if grid.token_index is None and out.dtype == pieces.x.dtype and out.is_contiguous():
-        return out.view(pieces.x.shape)
+    if grid.token_index is None and out.dtype == pieces.x.dtype:
+        return out.unflatten(0, (-1, grid.rows))
     return torch.empty(pieces.x.shape, dtype=pieces.x.dtype, device=out.device)
 
 
