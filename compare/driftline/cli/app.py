@@ -15,6 +15,7 @@ from driftline.cli import (
     data,
     doctor,
     history,
+    impact,
     import_,
     imports,
     lanes,
@@ -53,6 +54,7 @@ app.command("compare")(compare.compare)
 app.command("lanes")(lanes.lanes)
 app.command("command")(command.command)
 app.command("history")(history.history)
+app.command("impact")(impact.impact)
 app.command("import")(import_.import_)
 app.command("imports")(imports.imports)
 app.command("rescore")(rescore.rescore)

@@ -32,6 +32,9 @@ class ModelSource(Contract):
     path: str | None = Field(None, description="Folder relative to the worker's assets root, e.g. canary/model")
     hub_id: str | None = None
     revision: str | None = None
+    architecture: str | None = Field(
+        None, description="What vLLM calls it, e.g. GraniteMoeHybridForCausalLM; no part of what is measured"
+    )
 
 
 class TaskSource(Contract):

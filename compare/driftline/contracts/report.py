@@ -11,6 +11,7 @@ from uuid import UUID
 from pydantic import Field
 
 from driftline.contracts.base import Contract, Sha, Share
+from driftline.contracts.impact import ImpactView
 from driftline.contracts.beside import Divergence, FormatDrift, NoiseFloor
 from driftline.contracts.words import (
     Arm,
@@ -235,6 +236,7 @@ class RunView(Contract):
     builds: list[BuildView]
     jobs: list[JobView]
     events: list[EventView]
+    impact: ImpactView | None = Field(None, description="what the change reaches, by the imports at head")
     remaining_seconds: float | None = Field(
         default=None,
         ge=0,

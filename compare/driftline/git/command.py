@@ -71,8 +71,8 @@ class Git:
     protocols: str
     configuration: Path
 
-    def ask(self, *arguments: str, seconds: float = LOCAL_SECONDS) -> Answer:
-        """Run and return, whatever git's exit code.
+    def ask(self, *arguments: str, seconds: float = LOCAL_SECONDS, said: bytes | None = None) -> Answer:
+        """Run and return, whatever git's exit code. `said` is what it reads on standard input.
 
         Raises:
             GitError: git_timeout, or git_failed if git is not installed.
@@ -80,13 +80,14 @@ class Git:
         command = ["git", "--git-dir", str(self.folder), "--literal-pathspecs", *_options(), *arguments]
         try:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                command, stdin=subprocess.DEVNULL if said is None else subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 env=self._environment(), cwd="/", start_new_session=True,
             )  # fmt: skip
         except FileNotFoundError as error:
             raise GitError("git_failed", "git is not installed; install it, e.g. apt-get install git") from error
         with process:
-            out, err = _communicate(process, arguments, seconds)
+            out, err = _communicate(process, arguments, seconds, said)
         return Answer(process.returncode, out, err.decode("utf-8", "replace").strip())
 
     def get(self, *arguments: str, seconds: float = LOCAL_SECONDS) -> Answer:
@@ -132,9 +133,11 @@ def _options() -> Sequence[str]:
     return [word for setting in _SETTINGS for word in ("-c", setting)]
 
 
-def _communicate(process: "subprocess.Popen[bytes]", arguments: Sequence[str], seconds: float) -> tuple[bytes, bytes]:
+def _communicate(
+    process: "subprocess.Popen[bytes]", arguments: Sequence[str], seconds: float, said: bytes | None
+) -> tuple[bytes, bytes]:
     try:
-        return process.communicate(timeout=seconds)
+        return process.communicate(said, timeout=seconds)
     except subprocess.TimeoutExpired as error:
         for number in (signal.SIGTERM, signal.SIGKILL):  # the first lets it take its lock files away
             with suppress(ProcessLookupError):

@@ -6,6 +6,7 @@ from driftline.contracts.report import ArmScore, CaseView, LaneView, RunView
 from driftline.contracts.words import Confirmed
 from driftline.report import builds, figures
 from driftline.report.beside import remarks
+from driftline.report.impact_text import impact_lines
 from driftline.report.tables import table, text
 
 SHORT_SHA = 10
@@ -25,6 +26,8 @@ def _blocks(view: RunView) -> Iterator[str]:
         f"head `{view.head[:SHORT_SHA]}` {text(view.head_subject)} against base `{view.base[:SHORT_SHA]}` "
         f"{text(view.base_subject)}, margin {100 * view.margin:.1f} points"
     )
+    if view.impact is not None:
+        yield from impact_lines(view.impact)
     for lane in view.lanes:
         yield from _lane(lane)
     yield from _kernel_check(view)

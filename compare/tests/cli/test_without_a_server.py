@@ -41,6 +41,7 @@ def test_help_comes_at_once_and_loads_nothing_heavy(driftline: Driftline, tmp_pa
         "data",
         "doctor",
         "history",
+        "impact",
         "import",
         "imports",
         "withdraw",

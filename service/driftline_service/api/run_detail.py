@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 from driftline.contracts.base import Contract
+from driftline.contracts.impact import ImpactView
 from driftline.contracts.report import ChangedSample, RunReport, RunView
 from driftline.contracts.words import RunState
 from driftline.report import markdown, run_report
@@ -68,6 +69,15 @@ def show_report(
     if format == "markdown" or (format is None and MARKDOWN in accept):
         return PlainTextResponse(markdown(view), media_type=f"{MARKDOWN}; charset=utf-8")
     return JSONResponse(run_report(view).model_dump(mode="json"))
+
+
+@router.get("/impact", responses=problems.responses(404, 409, 422))
+def show_impact(run_id: UUID, session: SessionDep) -> ImpactView:
+    """What the change reaches, by the imports at head: models, operators, lanes, and what the repository's CI tests."""
+    impact = _run(session, run_id).impact
+    if impact is None:
+        raise Problem(409, "no_impact", f"run {run_id} has no impact report: an A/A run, or its imports were not read")
+    return ImpactView.model_validate(impact)
 
 
 @router.get("/samples", responses=problems.responses(404, 422))

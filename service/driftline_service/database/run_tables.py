@@ -68,6 +68,8 @@ class Run(Base):
     finished_at: Mapped[datetime | None]
     view: Mapped[Json | None]
     """RunView as judged"""
+    impact: Mapped[Json | None]
+    """ImpactView; null if the imports could not be read, and of an A/A run"""
     method_version: Mapped[str | None] = mapped_column(Text)
     inputs_hash: Mapped[str | None] = mapped_column(Text)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from driftline.contracts.report import RunView
 from driftline.contracts.words import RunState
+from driftline.report.impact_text import impact_lines
 from driftline.report.markdown import markdown
 
 from driftline_service.pages.times import about
@@ -28,7 +29,7 @@ def comment(view: RunView | None, *, head: str, notice: str, public_url: str) ->
     if view is not None:
         if view.head != head:
             parts.append(f"_The head is `{head[:10]}` now; what follows is of `{view.head[:10]}`._")
-        parts.append(_run(view, public_url))
+        parts += [_run(view, public_url), *_impact_under_way(view)]
     return _fitting("\n\n".join(parts), public_url)
 
 
@@ -54,6 +55,11 @@ def _run(view: RunView, public_url: str) -> str:
         f"**Driftline** compares `{view.head[:10]}` with `{view.base[:10]}` on {_lanes(view)}: {view.state}{left}. "
         f"[Watch it]({address})"
     )
+
+
+def _impact_under_way(view: RunView) -> list[str]:
+    """The report of a finished run holds it."""
+    return [] if view.impact is None or view.state is RunState.DONE else list(impact_lines(view.impact))
 
 
 def _summary(view: RunView) -> str:

@@ -1,20 +1,22 @@
 """A submit request becomes a NewRun: the repository is fetched, names become commits, kernels and lanes are found."""
 
-from pathlib import PurePosixPath
-
+from driftline.contracts.impact import ImpactView
 from driftline.contracts.lane import Lane
 from driftline.git import GitError, Kernels, Mirror
 from driftline.git.names import is_full_sha
+from driftline.impact.asked import bounded_impact
 
 from driftline_service.intake.measured_tree import measured_tree
 from driftline_service.intake.reach import unreachable_lanes
 from driftline_service.intake.refusal import Refusal
 from driftline_service.intake.request import SubmitRequest
 from driftline_service.lanes import Lanes
+from driftline_service.logs import logger
 from driftline_service.runs.submission import Commit, NewRun
 from driftline_service.settings import Settings
 
 LONGEST_NAME = 200
+_log = logger("driftline.intake")
 
 STATUS = {"git_timeout": 504, "git_failed": 502, "disk_full": 507}
 """What is not the caller's mistake: the repository's server, git itself, or this machine's disk."""
@@ -73,18 +75,27 @@ def _planned(request: SubmitRequest, mirror: Mirror, lanes: tuple[Lane, ...], ke
             f"{base_sha[:12]} keeps its kernels as {base_kernels.layout}, {head_sha[:12]} as {head_kernels.layout}; "
             "choose a base of the same layout",
         )
-    changed = [PurePosixPath(path) for path in mirror.changed_paths(base_sha, head_sha)]
     base = _commit(mirror, base_ref, base_sha, base_kernels)
     head = _commit(mirror, request.head, head_sha, head_kernels)
+    impact = None if request.measure_noise else _impact(mirror, base, head, head_kernels, lanes)
     return NewRun(
         name=(request.name or head.subject or head_sha[:12])[:LONGEST_NAME], repository_url=request.repo,
         main_branch=main, layout=head_kernels.layout, base=base, head=head, lanes=lanes, margin=request.margin,
         created_by="admin", questions=request.questions, measure_noise=request.measure_noise, idempotency_key=key,
         early_stopping=request.early_stopping,
-        unreachable={} if request.measure_noise else unreachable_lanes(
-            lanes, changed, layout=head_kernels.layout, kernel_path=head_kernels.path
+        impact=impact, unreachable={} if request.measure_noise else unreachable_lanes(
+            lanes, impact, layout=head_kernels.layout, kernel_path=head_kernels.path
         ),
     )  # fmt: skip
+
+
+def _impact(mirror: Mirror, base: Commit, head: Commit, kernels: Kernels, lanes: tuple[Lane, ...]) -> ImpactView | None:
+    """What the change reaches; None, and a line in the log, if that cannot be told. A run never waits for it."""
+    found = bounded_impact(mirror, base.sha, head.sha, kernels, lanes)
+    if isinstance(found, str):
+        _log.warning("impact_unknown", repository=mirror.url.shown, head=head.sha, reason=found)
+        return None
+    return found
 
 
 def _base(request: SubmitRequest, mirror: Mirror, head_sha: str, main: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from uuid import UUID
 
+from driftline.contracts.impact import ImpactView
 from driftline.contracts.report import ChangedSample, RunView
 from driftline.contracts.words import RunState
 from driftline.judge import changed_samples, judge
@@ -23,9 +24,13 @@ def live_view(session: Session, run_id: UUID) -> RunView:
     if run.state is not RunState.DONE or run.view is None:
         view = judge(load_evidence(session, run_id, with_noise=False))
         left = None if run.state.finished else remaining_seconds(session, run_id, datetime.now(UTC))
-        return view.model_copy(update={"remaining_seconds": left})
+        return view.model_copy(update={"remaining_seconds": left, "impact": _impact(run)})
     view = RunView.model_validate(run.view)
-    return view.model_copy(update={"events": list(event_views(session, run_id))})
+    return view.model_copy(update={"events": list(event_views(session, run_id)), "impact": _impact(run)})
+
+
+def _impact(run: Run) -> ImpactView | None:
+    return None if run.impact is None else ImpactView.model_validate(run.impact)
 
 
 def changed_samples_of(session: Session, run_id: UUID) -> list[ChangedSample]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from driftline.report import figures
 from driftline.report.beside import remarks
+from driftline.report.impact_text import impact_sentence, tests_in_words
 from driftline.report.marked_text import marked_text
 from fastapi.responses import HTMLResponse, Response
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -60,6 +61,7 @@ def environment(folder: Path) -> Environment:
         lstrip_blocks=True,
     )  # fmt: skip
     made.filters |= {"stamp": times.stamp, "short": _short, "words": _words, "command": _command}
+    made.filters |= {"impact_sentence": impact_sentence, "tests_in_words": tests_in_words}
     made.globals |= {
         "figures": figures, "span": times.span, "about": times.about, "marked_text": marked_text, "changes": changes,
         "is_changed": is_changed, "is_failed": is_failed, "remarks": remarks, "advice": endings.advice,

@@ -63,7 +63,7 @@ class PlannedJob:
 def hash_lane(lane: Lane) -> str:
     """sha256 of what a lane measures. Its name is a label: renaming a lane keeps its baselines; so does stopping early,
     since an evaluation that was stopped is no baseline itself."""
-    return sha256(lane.model_dump_json(exclude={"name", "early_stopping"}).encode()).hexdigest()
+    return sha256(lane.model_dump_json(exclude={"name": True, "early_stopping": True, "model": {"architecture"}}).encode()).hexdigest()
 
 
 def queue_of(lane: Lane) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from driftline.contracts.impact import ImpactView
 from driftline.contracts.lane import Lane
 from driftline.contracts.words import Arm, Engine, JobState, Layout, RunState
 from sqlalchemy.orm import Session
@@ -50,6 +51,8 @@ class NewRun:
     """evaluates both arms afresh, even if they are the same code"""
     unreachable: Mapping[str, str] = field(default_factory=dict)
     """lane name -> why no changed file can reach its backend"""
+    impact: ImpactView | None = None
+    """what the change reaches by the imports at head"""
     idempotency_key: str | None = None
 
 
@@ -118,7 +121,8 @@ def _run_values(session: Session, new: NewRun) -> dict[str, object]:
     }
     plain = ("name", "layout", "margin", "measure_noise", "created_by", "idempotency_key")
     repository_id = run_queries.repository_id(session, new.repository_url, new.main_branch)
-    return resolved | {name: getattr(new, name) for name in plain} | {"repository_id": repository_id}
+    impact = None if new.impact is None else new.impact.model_dump(mode="json")
+    return resolved | {name: getattr(new, name) for name in plain} | {"repository_id": repository_id, "impact": impact}
 
 
 def _lane_row(run_id: UUID, position: int, planned: planner.PlannedLane, new: NewRun) -> RunLane:

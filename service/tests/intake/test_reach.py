@@ -1,50 +1,34 @@
-"""Which lanes a change can reach."""
+"""Which lanes a change can reach, with and without an impact report."""
 
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-import pytest
+from driftline.contracts.impact import ImpactView, LaneReach
 from driftline.contracts.words import Layout
 from driftline_service.intake.reach import unreachable_lanes
 from driftline_service.lanes import read_lanes
 
 KERNELS = "kernels/src/mamba2_varlen"
-LANE = read_lanes(Path(__file__).parents[3] / "driftline.toml").all[0]
+LANES = read_lanes(Path(__file__).parents[3] / "driftline.toml").all
+ON_CPU = next(lane for lane in LANES if lane.name == "canary V0")
+ON_VLLM = next(lane for lane in LANES if lane.name == "canary vllm V1")
 
 
-def _reasons(*paths: str, layout: Layout = Layout.MAMBA2_VARLEN, backend: str = "torch") -> dict[str, str]:
-    lane = LANE.model_copy(update={"backend": backend})
-    return unreachable_lanes([lane], [PurePosixPath(path) for path in paths], layout=layout, kernel_path=KERNELS)
+def _impact(*lanes: LaneReach) -> ImpactView:
+    return ImpactView(
+        base="a" * 40, head="b" * 40, layout=Layout.MAMBA2_VARLEN, touched=[], models=[], operators=[],
+        lanes=list(lanes), wide=[], unread=[], ci_files=0, ci_accuracy=[],
+    )  # fmt: skip
 
 
-def test_a_change_of_triton_alone_is_not_seen_by_a_torch_lane() -> None:
-    seen = _reasons(f"{KERNELS}/triton_backend/ssd.py", "docs/page.md")
-    assert seen == {"canary V0": "torch loads nothing of triton_backend"}
+def test_the_impact_report_decides_where_there_is_one() -> None:
+    impact = _impact(LaneReach(lane="canary V0", reached=False, why="torch loads nothing of it"),
+                     LaneReach(lane="canary vllm V1", reached=True))  # fmt: skip
+    seen = unreachable_lanes([ON_CPU, ON_VLLM], impact, layout=Layout.MAMBA2_VARLEN, kernel_path=KERNELS)
+    assert seen == {"canary V0": "torch loads nothing of it"}
 
 
-@pytest.mark.parametrize(
-    "paths",
-    [
-        (f"{KERNELS}/torch_backend/ssd.py",),
-        (f"{KERNELS}/triton_backend/ssd.py", f"{KERNELS}/torch_backend/ssd.py"),
-        (f"{KERNELS}/triton_backend/ssd.py", f"{KERNELS}/metadata.py"),
-        ("README.md",),
-        (),
-    ],
-)
-def test_any_other_change_may_reach_it(paths: tuple[str, ...]) -> None:
-    assert _reasons(*paths) == {}
-
-
-def test_a_vllm_lane_sees_no_kernels_but_vllms_own() -> None:
-    lane = read_lanes(Path(__file__).parents[3] / "driftline.toml").named("canary vllm V1")
-    assert lane is not None
-    changed = [PurePosixPath(f"{KERNELS}/torch_backend/ssd.py")]
-    seen = unreachable_lanes([LANE, lane], changed, layout=Layout.MAMBA2_VARLEN, kernel_path=KERNELS)
+def test_without_one_only_what_no_import_decides_is_ruled_out() -> None:
+    seen = unreachable_lanes([ON_CPU, ON_VLLM], None, layout=Layout.MAMBA2_VARLEN, kernel_path=KERNELS)
     assert list(seen) == ["canary vllm V1"]
     assert seen["canary vllm V1"].startswith("vLLM serves Mamba2 with operators of its own")
-    assert unreachable_lanes([lane], changed, layout=Layout.VLLM, kernel_path="vllm") == {}
-
-
-def test_triton_lanes_and_other_layouts_are_never_ruled_out() -> None:
-    assert _reasons(f"{KERNELS}/torch_backend/ssd.py", backend="triton") == {}
-    assert _reasons(f"{KERNELS}/triton_backend/ssd.py", layout=Layout.VLLM) == {}
+    assert unreachable_lanes([ON_CPU, ON_VLLM], None, layout=Layout.VLLM, kernel_path="vllm") == {}

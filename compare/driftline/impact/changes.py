@@ -1,0 +1,29 @@
+"""What of a Python file changed: the definitions whose code differs, not its lines. Pure."""
+
+from driftline.impact.module import BODY, Module, Unreadable, parse_module
+
+
+def changed_definitions(name: str, base: str | None, head: str | None, *, package: bool) -> list[str]:
+    """Names whose code, or whose import, differs between two texts of one module; None is a text that is not there.
+
+    A statement that defines nothing may change everything, so then all names are told.
+
+    Raises:
+        Unreadable: a text is no Python.
+    """
+    before, after = (None if text is None else parse_module(name, text, package=package) for text in (base, head))
+    told = _facts(before), _facts(after)
+    differing = {bound for bound in told[0].keys() | told[1].keys() if told[0].get(bound) != told[1].get(bound)}
+    if BODY in differing:
+        differing = told[0].keys() | told[1].keys()
+    return sorted(differing - {BODY})
+
+
+def _facts(module: Module | None) -> dict[str, object]:
+    """Definition -> its code's digest; of an imported name, where it comes from."""
+    if module is None:
+        return {}
+    return {bound: module.digests.get(bound, uses) for bound, uses in module.uses.items()}
+
+
+__all__ = ["Unreadable", "changed_definitions"]
