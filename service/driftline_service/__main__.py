@@ -25,6 +25,7 @@ def main() -> int:
         return 1
     config = uvicorn.Config(
         app, host=settings.bind_host, port=settings.bind_port, log_config=None, access_log=False, server_header=False,
+        forwarded_allow_ips=list(settings.trusted_proxies),
         timeout_graceful_shutdown=STOP_SECONDS,
     )  # fmt: skip
     passed = None if settings.listen_fd is None else [socket.socket(fileno=settings.listen_fd)]

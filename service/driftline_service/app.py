@@ -24,6 +24,7 @@ from driftline_service.api.body_limit import BodyLimit, BodyLimits
 from driftline_service.api.context import Context, ReadDep
 from driftline_service.api.host_check import HostCheck
 from driftline_service.api.openapi import document_errors
+from driftline_service.api.rate_limit import Buckets, RateLimit
 from driftline_service.api.wakeups import Wakeups
 from driftline_service.auth.hosts import HostRule
 from driftline_service.auth.token import AdminToken
@@ -65,6 +66,8 @@ def create_app(settings: Settings) -> FastAPI:
         served=Served(),
     )  # fmt: skip
 
+    buckets = Buckets(settings.broker_url.get_secret_value()) if settings.rates else None
+
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         listening = asyncio.create_task(context.wakeups.listen())
@@ -73,6 +76,8 @@ def create_app(settings: Settings) -> FastAPI:
         with suppress(asyncio.CancelledError):
             await listening
         engine.dispose()
+        if buckets is not None:
+            await buckets.close()
 
     app = FastAPI(
         title="Driftline", version=driftline.__version__, description=DESCRIPTION, lifespan=lifespan,
@@ -91,6 +96,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(
         BodyLimit, limits=BodyLimits(settings.max_body_bytes, settings.max_worker_body_bytes, settings.max_import_bytes)
     )
+    if buckets is not None:
+        app.add_middleware(RateLimit, rates=settings.rates, buckets=buckets)
     app.add_middleware(HostCheck, rule=HostRule.of(settings))
     app.add_middleware(RequestTimes, served=context.served)
     return app

@@ -1,5 +1,6 @@
 """Everything a process of the service is told from outside. Nothing else reads the environment."""
 
+from dataclasses import dataclass
 from os import environ
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -13,6 +14,25 @@ SECRETS = ("database_url", "broker_url", "admin_token", "github_webhook_secret",
 """May come from a file instead, named by `<setting>_file`: a file is not shown by `docker inspect`."""
 
 MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Requests a minute, all of which may come at once; 0 is no limit."""
+
+    token: int
+    address: int
+
+    def __bool__(self) -> bool:
+        return bool(self.token or self.address)
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What one repository may ask of everybody's machines; 0 is no limit."""
+
+    runs_a_day: int = 0
+    unfinished_jobs: int = 0
 
 
 class Settings(BaseSettings):
@@ -69,6 +89,15 @@ class Settings(BaseSettings):
     max_import_unpacked_bytes: int = Field(
         default=1024 * MEGABYTE, ge=1024, description="What such an archive may hold, unpacked"
     )
+    token_requests: int = Field(default=0, ge=0, description="Requests a minute of one API token; 0: no limit")
+    address_requests: int = Field(default=0, ge=0, description="Requests a minute of one address; 0: no limit")
+    trusted_proxies: tuple[str, ...] = Field(
+        default=("127.0.0.1",), description="Addresses or networks whose X-Forwarded-For says who asks"
+    )
+    runs_a_day: int = Field(default=0, ge=0, description="Runs of one repository within 24 hours; 0: no limit")
+    unfinished_jobs: int = Field(
+        default=0, ge=0, description="Jobs of one repository beyond which it gets no further run; 0: no limit"
+    )
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     embedded: bool = Field(default=False, description="Set by the embedded supervisor; pages say so")
@@ -90,10 +119,26 @@ class Settings(BaseSettings):
             raise ValueError("a GitHub App needs both github_app_id and github_private_key")
         return self
 
+    @model_validator(mode="after")
+    def _counts_have_a_place(self) -> Self:
+        if self.rates and not self.broker_url.get_secret_value().startswith(("redis://", "rediss://")):
+            raise ValueError(
+                "token_requests and address_requests are counted in Redis: use a redis:// broker, or set them to 0"
+            )
+        return self
+
     @classmethod
     def from_environment(cls) -> Self:
         nothing: dict[str, Any] = {}
         return cls(**nothing)
+
+    @property
+    def rates(self) -> Rates:
+        return Rates(self.token_requests, self.address_requests)
+
+    @property
+    def quota(self) -> Quota:
+        return Quota(self.runs_a_day, self.unfinished_jobs)
 
     @property
     def mirrors_dir(self) -> Path:

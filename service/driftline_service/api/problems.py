@@ -3,6 +3,7 @@
 import errno
 from collections.abc import Mapping
 from http import HTTPStatus
+from math import ceil
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -93,7 +94,10 @@ async def _problem(request: Request, error: Exception) -> JSONResponse:
 
 async def _refusal(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, Refusal)  # noqa: S101
-    return _answer(request, status=error.status, reason=error.reason, detail=str(error))
+    headers = (
+        None if error.retry_after is None else {"Retry-After": str(max(1, ceil(error.retry_after.total_seconds())))}
+    )
+    return _answer(request, status=error.status, reason=error.reason, detail=str(error), headers=headers)
 
 
 async def _http(request: Request, error: Exception) -> JSONResponse:

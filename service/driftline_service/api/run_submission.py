@@ -13,12 +13,14 @@ from driftline_service.api import problems
 from driftline_service.api.context import Context, ContextDep, SubmitterDep
 from driftline_service.api.problems import Problem
 from driftline_service.api.run_list import RunSummary, run_summary, unknown_run
+from driftline_service.clock import now_utc
 from driftline_service.database import audit
 from driftline_service.database.tables import Run
 from driftline_service.intake.plan import plan
 from driftline_service.intake.request import OneLine, SubmitRequest
 from driftline_service.logs import about, logger
 from driftline_service.runs.cancellation import cancel
+from driftline_service.runs.quota import check_quota
 from driftline_service.runs.submission import submit
 
 router = APIRouter(prefix="/api/v1/runs", tags=["runs"])
@@ -37,7 +39,7 @@ class CancelRequest(Contract):
     )
 
 
-@router.post("", status_code=201, responses=problems.responses(401, 403, 409, 413, 422, 503))
+@router.post("", status_code=201, responses=problems.responses(401, 403, 409, 413, 422, 429, 503))
 def submit_run(
     who: SubmitterDep,
     body: SubmitRequest,
@@ -51,6 +53,7 @@ def submit_run(
         made = plan(body, lanes=found.lanes, settings=found.settings, idempotency_key=idempotency_key)
         new = replace(made, created_by=who.name)
         with found.sessions.begin() as session:
+            check_quota(session, new.repository_url, found.settings.quota, now_utc())
             run_id = submit(session, new)
             audit.note(session, who.name, "run_submitted", run_id, repository=new.repository_url, head=new.head.sha)
         with about(run_id=run_id):

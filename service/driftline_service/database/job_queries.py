@@ -7,10 +7,11 @@ from typing import Any
 from uuid import UUID
 
 from driftline.contracts.words import JobState, RunState
-from sqlalchemy import func, select, tuple_, update
+from sqlalchemy import func, or_, select, tuple_, update
 from sqlalchemy.orm import Session, aliased
 
 from driftline_service.database.tables import Attempt, Job, OutboxMessage, Run, RunLane
+from driftline_service.runs.priority import priority_of
 
 UNFINISHED = (JobState.QUEUED, JobState.RUNNING)
 
@@ -96,6 +97,9 @@ def is_measured_by_an_earlier_run(session: Session, job: Job) -> bool:
     may_stop = select(RunLane.name).where(RunLane.run_id == Job.run_id, RunLane.name == Job.lane_name)
     may_stop = may_stop.where(RunLane.lane["early_stopping"].astext == "true")
     run, earlier = session.get_one(Run, job.run_id), aliased(Run)
+    # Nobody waits behind a baseline of main that is not even begun.
+    ours = select(priority_of(Run)).where(Run.id == run.id).scalar_subquery()
+    soon = or_(Job.state == JobState.RUNNING, priority_of(earlier) <= ours)
     query = (
         select(Job.id)
         .join(earlier, earlier.id == Job.run_id)
@@ -103,7 +107,7 @@ def is_measured_by_an_earlier_run(session: Session, job: Job) -> bool:
         .where(tuple_(earlier.created_at, earlier.id) < (run.created_at, run.id))
         .where(Job.commit_sha == job.commit_sha, Job.kernel_path == job.kernel_path, Job.kind == job.kind)
         .where(Job.lane_hash.is_not_distinct_from(job.lane_hash), Job.state.in_(UNFINISHED))
-        .where(~may_stop.exists())
+        .where(~may_stop.exists(), soon)
         .limit(1)
     )
     return session.execute(query).first() is not None

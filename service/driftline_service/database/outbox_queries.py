@@ -7,7 +7,8 @@ from driftline.contracts.words import JobState
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
-from driftline_service.database.tables import ClaimToken, Job, OutboxMessage
+from driftline_service.database.tables import ClaimToken, Job, OutboxMessage, Run
+from driftline_service.runs.priority import priority_of
 
 
 def enqueue(session: Session, job_id: UUID, not_before: datetime) -> None:
@@ -15,18 +16,20 @@ def enqueue(session: Session, job_id: UUID, not_before: datetime) -> None:
     session.add(OutboxMessage(job_id=job_id, not_before=not_before))
 
 
-def next_due(session: Session, now: datetime) -> tuple[OutboxMessage, Job] | None:
-    """The message that has waited longest, locked; another sender skips it."""
+def next_due(session: Session, now: datetime) -> tuple[OutboxMessage, Job, int] | None:
+    """The most urgent message and its priority, of equals the one that has waited longest; locked, another sender skips it."""
+    urgency = priority_of(Run)
     query = (
-        select(OutboxMessage, Job)
+        select(OutboxMessage, Job, urgency)
         .join(Job, Job.id == OutboxMessage.job_id)
+        .join(Run, Run.id == Job.run_id)
         .where(OutboxMessage.sent_at.is_(None), OutboxMessage.not_before <= now)
-        .order_by(OutboxMessage.not_before, OutboxMessage.created_at)
+        .order_by(urgency, OutboxMessage.not_before, OutboxMessage.created_at)
         .limit(1)
         .with_for_update(skip_locked=True, of=OutboxMessage)
     )
     row = session.execute(query.execution_options(populate_existing=True)).one_or_none()
-    return None if row is None else (row[0], row[1])
+    return None if row is None else (row[0], row[1], row[2])
 
 
 def mark_sent(session: Session, message_id: UUID, now: datetime) -> None:

@@ -21,11 +21,13 @@ class CeleryProducer:
     def __init__(self, broker_url: str) -> None:
         self._app = make_app(broker_url)
 
-    def send(self, queue: str, job_id: UUID, claim_token: str) -> None:
+    def send(self, queue: str, job_id: UUID, claim_token: str, *, priority: int) -> None:
         """As Producer.send."""
         arguments = (str(job_id), claim_token)
         try:
-            self._app.send_task(WORKER_TASK, args=arguments, queue=queue, ignore_result=True, retry=False)
+            self._app.send_task(
+                WORKER_TASK, args=arguments, queue=queue, priority=priority, ignore_result=True, retry=False
+            )
         except (OperationalError, OSError) as error:
             raise BrokerDown(f"{type(error).__name__}: {error}") from error
 

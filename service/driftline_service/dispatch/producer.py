@@ -11,8 +11,9 @@ class BrokerDown(Exception):  # noqa: N818 - what it is
 class Producer(Protocol):
     """Takes messages for workers. A message taken may still be lost or arrive twice."""
 
-    def send(self, queue: str, job_id: UUID, claim_token: str) -> None:
-        """Put one message on a queue.
+    def send(self, queue: str, job_id: UUID, claim_token: str, *, priority: int) -> None:
+        """Put one message on a queue. The smaller its priority (driftline_service.runs.priority), the sooner it is served,
+        where the broker can tell; else in the order in which they came.
 
         Raises:
             BrokerDown: if the broker did not take it.

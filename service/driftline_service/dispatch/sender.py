@@ -34,6 +34,7 @@ class Letter:
     job_id: UUID
     queue: str
     tries: int
+    priority: int
     claim_token: str | None = field(repr=False)
 
 
@@ -64,18 +65,18 @@ class Sender:
             due = outbox_queries.next_due(session, now)
             if due is None:
                 return None
-            message, job = due
+            message, job, priority = due
             if job.state is not JobState.QUEUED:
                 session.delete(message)
-                return Letter(message.id, job.id, job.queue, message.tries, None)
+                return Letter(message.id, job.id, job.queue, message.tries, priority, None)
             token = tokens.mint()
             session.add(ClaimToken(token_hash=token.hash, job_id=job.id, expires_at=now + CLAIM_TOKEN_LIFE))
             message.tries += 1
-            return Letter(message.id, job.id, job.queue, message.tries, token.secret)
+            return Letter(message.id, job.id, job.queue, message.tries, priority, token.secret)
 
     def _deliver(self, letter: Letter, claim_token: str) -> bool:
         try:
-            self._producer.send(letter.queue, letter.job_id, claim_token)
+            self._producer.send(letter.queue, letter.job_id, claim_token, priority=letter.priority)
         except BrokerDown as error:
             wait = min(timedelta(seconds=2 ** min(letter.tries - 1, MAX_TRIES_FOR_BACK_OFF)), LONGEST_BACK_OFF)
             _log.warning("the broker took no message", error=str(error), tries=letter.tries, wait=str(wait))

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pydantic import ValidationError
 from sqlalchemy.orm import Session
 
+from driftline_service.clock import now_utc
 from driftline_service.database import audit, github_queries
 from driftline_service.database.github_tables import GithubPull
 from driftline_service.github.commands import Command, Verb
@@ -14,6 +15,8 @@ from driftline_service.intake.refusal import Refusal
 from driftline_service.intake.request import SubmitRequest
 from driftline_service.lanes import Lanes
 from driftline_service.runs.cancellation import supersede
+from driftline_service.runs.priority import MAIN_KEY
+from driftline_service.runs.quota import check_quota
 from driftline_service.runs.submission import NewRun, submit
 from driftline_service.settings import Settings
 
@@ -68,13 +71,15 @@ class Measuring:
         """Measure a push to the main branch against what was there before, so that later runs find their base known."""
         try:
             request = SubmitRequest(repo=event.repository.clone_url, head=event.after, base=event.before)
-            new = plan(
-                request, lanes=self._lanes, settings=self._settings, idempotency_key=f"github:main:{event.after}"
-            )
+            new = plan(request, lanes=self._lanes, settings=self._settings, idempotency_key=f"{MAIN_KEY}{event.after}")
         except (Refusal, ValidationError) as refusal:
             return f"not measured: {refusal}"
         if new.base.kernel_tree == new.head.kernel_tree:
             return "touches no kernels"
+        try:
+            check_quota(session, new.repository_url, self._settings.quota, now_utc())
+        except Refusal as refusal:
+            return f"not measured: {refusal}"
         run_id = submit(session, replace(new, created_by=NOBODY))
         audit.note(session, NOBODY, "run_submitted", run_id, repository=new.repository_url, head=new.head.sha)
         return f"run {run_id} of {event.repository.default_branch}"
@@ -94,6 +99,10 @@ class Measuring:
         )
 
     def _submit(self, session: Session, pull: GithubPull, new: NewRun, *, asked_by: str) -> str:
+        try:
+            check_quota(session, new.repository_url, self._settings.quota, now_utc())
+        except Refusal as refusal:
+            return self._refused(pull, refusal, loud=True)
         older = github_queries.unfinished_of(session, pull.id)
         run_id = submit(session, replace(new, created_by=asked_by))
         for run in older:

@@ -6,8 +6,8 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -89,6 +89,12 @@ def private_client(settings: Settings) -> Iterator[httpx.Client]:
     with serving(settings.model_copy(update={"private": True})) as opened:
         del opened.headers["Authorization"]
         yield opened
+
+
+@pytest.fixture(scope="session")
+def serve() -> Callable[[Settings], AbstractContextManager[httpx.Client]]:
+    """To serve with other settings."""
+    return serving
 
 
 @contextmanager

@@ -72,7 +72,7 @@ def test_celery_over_a_folder(tmp_path):
     """Read back by a consumer of its own: task name, queue, JSON arguments and nothing that asks for a result."""
     url, job_id = f"filesystem://{tmp_path}/broker", uuid4()
     producer = CeleryProducer(url)
-    producer.send("gpu-H200", job_id, "a token")
+    producer.send("gpu-H200", job_id, "a token", priority=0)
     producer.close()
     app = make_app(url)
     with app.connection_for_read() as connection, connection.SimpleQueue("gpu-H200") as queue:
@@ -90,7 +90,7 @@ def test_celery_over_redis():
     app = make_app("redis://127.0.0.1:6379/5")
     queue_name, job_id = f"test-{uuid4()}", uuid4()
     producer = CeleryProducer("redis://127.0.0.1:6379/5")
-    producer.send(queue_name, job_id, "a token")
+    producer.send(queue_name, job_id, "a token", priority=0)
     producer.close()
     with app.connection_for_read() as connection, connection.SimpleQueue(queue_name) as queue:
         message = queue.get(timeout=5)
@@ -103,7 +103,7 @@ def test_celery_over_redis():
 def test_no_redis_is_a_broker_that_is_down():
     producer = CeleryProducer("redis://127.0.0.1:1/0")
     with pytest.raises(BrokerDown):
-        producer.send("cpu", uuid4(), "a token")
+        producer.send("cpu", uuid4(), "a token", priority=0)
     producer.close()
 
 
@@ -112,7 +112,7 @@ def test_a_folder_that_is_gone_is_a_broker_that_is_down(tmp_path):
     (tmp_path / "broker" / "messages").rmdir()
     (tmp_path / "broker" / "control").rmdir()
     with pytest.raises(BrokerDown):
-        producer.send("cpu", uuid4(), "a token")
+        producer.send("cpu", uuid4(), "a token", priority=0)
     producer.close()
 
 

@@ -39,11 +39,14 @@ class Broker:
 
     messages: list[tuple[str, UUID, str]] = field(default_factory=list)
     down: bool = False
+    priorities: list[int] = field(default_factory=list)
+    """of all messages that were ever sent, in their order"""
 
-    def send(self, queue: str, job_id: UUID, claim_token: str) -> None:
+    def send(self, queue: str, job_id: UUID, claim_token: str, *, priority: int) -> None:
         if self.down:
             raise BrokerDown("connection refused")
         self.messages.append((queue, job_id, claim_token))
+        self.priorities.append(priority)
 
     def take(self) -> list[tuple[str, UUID, str]]:
         taken, self.messages = self.messages, []
