@@ -97,6 +97,8 @@ class LaneEvidence:
     noise: NoiseFloor | None = None
     fresh: tuple[EvaluationEvidence, EvaluationEvidence] | None = None
     """base and head measured once more after a first hit, to confirm it; never the cached base"""
+    unfresh: str | None = None
+    """of a fresh pair that was planned and is not there: why, in words"""
 
 
 @dataclass(frozen=True, slots=True)

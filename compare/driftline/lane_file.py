@@ -35,6 +35,7 @@ class _LaneEntry(Contract):
     default: bool = False
     early_stopping: bool = False
     gpu_type: str | None = None
+    confirm: bool = True
     engine_arguments: dict[str, Argument] = Field(default_factory=dict)
     environment: dict[str, str] = Field(default_factory=dict)
     runs_in: str | None = None

@@ -13,6 +13,7 @@ from driftline_service.api import (
     lanes,
     metrics,
     problems,
+    repeats,
     run_detail,
     run_events,
     run_list,
@@ -28,18 +29,19 @@ from driftline_service.api.rate_limit import Buckets, RateLimit
 from driftline_service.api.wakeups import Wakeups
 from driftline_service.auth.hosts import HostRule
 from driftline_service.auth.token import AdminToken
+from driftline_service.bisects import router as bisect_router
 from driftline_service.database.engine import make_engine, make_sessions
 from driftline_service.github import webhook
 from driftline_service.imports import archive_router, history_router, import_router
 from driftline_service.lanes import read_lanes
 from driftline_service.metrics.served import RequestTimes, Served
-from driftline_service.pages import api_page, fleet_page, login_pages
+from driftline_service.pages import api_page, bisect_pages, fleet_page, login_pages
 from driftline_service.pages import history_router as lane_pages
 from driftline_service.settings import Settings
 
 PARTS = (
     run_submission, run_list, run_detail, run_events, archive_router, import_router, history_router, lanes, workers, tokens,
-    pages, lane_pages, fleet_page,
+    repeats, bisect_router, pages, lane_pages, bisect_pages, fleet_page,
 )  # fmt: skip
 """Each has a `router`. Whoever adds one, adds it here. In a private service all of them ask for a token."""
 

@@ -7,8 +7,10 @@ import typer
 
 from driftline.cli import (
     baseline,
+    bisect,
     build_kernels,
     cancel,
+    changes,
     check_kernels,
     command,
     compare,
@@ -50,6 +52,9 @@ app.command("submit")(submit.submit)
 app.command("runs")(runs.runs)
 app.command("report")(report.report)
 app.command("cancel")(cancel.cancel)
+app.command("bisect")(bisect.bisect)
+app.command("bisects")(bisect.bisects)
+app.command("changes")(changes.changes)
 app.command("compare")(compare.compare)
 app.command("lanes")(lanes.lanes)
 app.command("command")(command.command)

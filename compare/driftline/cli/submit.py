@@ -33,6 +33,11 @@ def submit(
             help="Stop lanes as soon as their pairs decide; default: as configured.",
         ),
     ] = None,
+    confirm: Annotated[
+        bool | None,
+        typer.Option("--confirm/--no-confirm", help="Measure a first hit once more; default: as configured."),
+    ] = None,
+    repeat: Annotated[int, typer.Option(min=0, help="Evaluate every lane so many times more, for its noise floor.")] = 0,
     watch: Annotated[
         bool, typer.Option("--watch", help="Show progress, then the report; the exit code is the verdict.")
     ] = False,
@@ -60,16 +65,18 @@ def submit(
 
       driftline submit --repo https://github.com/me/kernels --head my-branch --lane "canary V1" --questions 100
 
-      driftline submit --repo . --head main --measure-noise
+      driftline submit --repo . --head main --measure-noise --repeat 3
     """
     found = server.find(data_dir, server_url, token)
     if base is not None and measure_noise:
         raise CommandError("--measure-noise compares head with itself; leave --base out")
-    body: dict[str, Any] = {"repo": _absolute(repo), "head": head, "measure_noise": measure_noise}
+    body: dict[str, Any] = {"repo": absolute(repo), "head": head, "measure_noise": measure_noise}
     body |= {"base": base} if base is not None else {}
     body |= {"lanes": lane} if lane else {}
     body |= {"questions": questions} if questions is not None else {}
     body |= {"early_stopping": early_stopping} if early_stopping is not None else {}
+    body |= {"confirm": confirm} if confirm is not None else {}
+    body |= {"repeats": repeat} if repeat else {}
     body |= {"margin": margin} if margin is not None else {}
     body |= {"name": name} if name is not None else {}
     run = found.post("/api/v1/runs", body)
@@ -81,7 +88,7 @@ def submit(
     return watch_run(found, str(run["run_id"]))
 
 
-def _absolute(repo: str) -> str:
+def absolute(repo: str) -> str:
     """A folder is named from here, but read by a server that is elsewhere."""
     if urlsplit(repo).scheme or ("@" in repo and ":" in repo):
         return repo

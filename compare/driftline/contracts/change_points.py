@@ -1,11 +1,31 @@
 """What readers get of a lane's change points: since which commit its score is another."""
 
 from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 from pydantic import Field
 
 from driftline.contracts.base import Contract
+
+
+class ChangeState(StrEnum):
+    """What is known and decided of a change point."""
+
+    DETECTED = "detected"
+    CONFIRMED = "confirmed"
+    ACKNOWLEDGED = "acknowledged"
+    IGNORED = "ignored"
+    FIXED = "fixed"
+
+
+class Decision(Contract):
+    """The latest word on a change point."""
+
+    state: ChangeState
+    who: str = Field(description="a token's name; `driftline` where a run of this service confirmed it")
+    why: str
+    at: datetime
 
 
 class LevelChange(Contract):
@@ -21,6 +41,8 @@ class LevelChange(Contract):
     before: float = Field(description="median score of the level before")
     after: float
     p_value: float = Field(description="chance that a history without a change splits as well; 1 - p is the confidence")
+    state: ChangeState = ChangeState.DETECTED
+    decisions: list[Decision] = Field(default=[], description="oldest first; the last one is the state")
 
 
 class Watched(Contract):

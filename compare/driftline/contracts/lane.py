@@ -78,3 +78,7 @@ class Lane(Contract):
         default=False,
         description="May it stop before all questions are asked? Engine hf only; no part of what is measured",
     )
+    confirm: bool = Field(
+        default=True,
+        description="Is a first hit measured once more by a fresh pair? No part of what is measured",
+    )

@@ -252,6 +252,7 @@ class ChangedSample(Contract):
     question: str
     target: str
     base_response: str
+    pair: int = Field(0, ge=0, description="which pair of evaluations of the lane; the first decides")
     head_response: str
     base_right: dict[str, bool]
     head_right: dict[str, bool]

@@ -162,6 +162,12 @@ class Mirror:
         """The id of the folder `path` in a commit, None if it has no such folder. Equal ids mean equal bytes."""
         for mode, kind, oid, _ in self._entries(sha, checked_path(path)):
             if kind == "tree" and mode == "040000":
+    def first_parents(self, good: str, bad: str) -> list[str]:
+        """The commits that came after `good` on the line of first parents up to `bad` and with it, oldest first."""
+        wanted = (checked_sha(bad), f"^{checked_sha(good)}")
+        answer = self.git.get("rev-list", "--first-parent", "--reverse", "--end-of-options", *wanted)
+        return [checked_sha(line) for line in answer.text.splitlines()]
+
                 return oid
         return None
 

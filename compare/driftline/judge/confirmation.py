@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from driftline.contracts.report import Comparison
+from driftline.contracts.report import Comparison, LaneView
 from driftline.contracts.words import Arm, Confirmed, Metric, Verdict
 from driftline.evidence import EvaluationEvidence, LaneEvidence
 from driftline.judge.answers import Answers
@@ -38,15 +38,27 @@ def confirmation(lane: LaneEvidence, comparisons: Sequence[Comparison]) -> Confi
     Only the leading hit, the one with the smallest p-value, is looked at again: to try every cell until one agrees would
     confirm more than a twentieth of the false alarms.
     """
+    hit = leading_hit(comparisons)
+    if hit is not None and lane.fresh is not None:
+        return _asked(hit, lane.fresh)
     if lane.noise is not None and lane.noise.bit_identical:
         return Confirmation(Confirmed.NOT_NEEDED)
-    hit = leading_hit(comparisons)
-    if hit is None or lane.fresh is None:
-        return Confirmation(Confirmed.NO)
-    if why := _unfit(lane.fresh):
+    return Confirmation(Confirmed.NO, None if hit is None or lane.unfresh is None else f"suspected: {lane.unfresh}")
+
+
+def wants_fresh_pair(lane: LaneEvidence, view: LaneView) -> bool:
+    """Whether a judged lane has a first hit that is to be measured once more, and was not yet."""
+    hit = view.verdict in (Verdict.REGRESSED, Verdict.IMPROVED) and leading_hit(view.comparisons) is not None
+    asked = lane.fresh is not None or lane.unfresh is not None
+    return lane.lane.confirm and hit and not asked and view.confirmed is Confirmed.NO
+
+
+def _asked(hit: Comparison, fresh: FreshPair) -> Confirmation:
+    """What the fresh pair says of the hit."""
+    if why := _unfit(fresh):
         return Confirmation(Confirmed.NO, f"the fresh pair confirms nothing: {why}")
     name = hit.filter if hit.metric is Metric.EXACT_MATCH else "log-probability"
-    p_value = fresh_p(hit, lane.fresh)
+    p_value = fresh_p(hit, fresh)
     if p_value is None:
         return Confirmation(Confirmed.NO, f"the fresh pair confirms nothing: it has no {name}")
     if p_value <= CONFIRMATION_ALPHA:

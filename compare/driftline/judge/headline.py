@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from driftline.contracts.report import Headline, LaneView
-from driftline.contracts.words import KernelCheckResult, Metric, RunState, Verdict
+from driftline.contracts.words import Confirmed, KernelCheckResult, Metric, RunState, Verdict
 from driftline.evidence import RunEvidence
 from driftline.judge.kernel_check import KernelJudgement
 
@@ -19,7 +19,12 @@ def headline(
         return Headline(color="neutral", sentence=f"The run was not finished: it is {evidence.state}.")
     if verdict is None:
         return Headline(color="grey", sentence=f"Under way: the run is {evidence.state}.")
-    sentence = f"{_accuracy(verdict, lanes, evidence.margin)} {_kernels(kernels)}"
+    accuracy = _accuracy(verdict, lanes, evidence.margin)
+    if not evidence.state.finished and any(lane.unfresh for lane in evidence.lanes):
+        return Headline(
+            color="grey", sentence=f"Suspected: {accuracy} A fresh pair of evaluations will confirm it or not."
+        )
+    sentence = f"{accuracy} {_kernels(kernels)}"
     return Headline(color=_color(verdict, lanes, kernels, evidence.margin), sentence=sentence)
 
 
@@ -28,12 +33,12 @@ def _color(verdict: Verdict, lanes: Sequence[LaneView], kernels: KernelJudgement
         return "red"
     if kernels.view.result is not KernelCheckResult.PASSED:
         return "neutral"
-    if verdict is Verdict.EQUIVALENT or (verdict is Verdict.UNDERPOWERED and _saw_enough(lanes, margin)):
+    if verdict is Verdict.EQUIVALENT or (verdict is Verdict.UNDERPOWERED and saw_enough(lanes, margin)):
         return "green"
     return "neutral"
 
 
-def _saw_enough(lanes: Sequence[LaneView], margin: float) -> bool:
+def saw_enough(lanes: Sequence[LaneView], margin: float) -> bool:
     """Whether a drop as large as the margin would have been seen in every exact_match cell, and no logprob is in doubt."""
     cells = [cell for lane in lanes for cell in lane.comparisons if cell.verdict is Verdict.UNDERPOWERED]
     return all(
@@ -48,20 +53,26 @@ def _accuracy(verdict: Verdict, lanes: Sequence[LaneView], margin: float) -> str
     named = ", ".join(lane.name for lane in lanes if lane.verdict is verdict)
     match verdict:
         case Verdict.REGRESSED:
-            return f"Accuracy regressed on {named}."
+            return f"Accuracy regressed on {named}{_confirmation(verdict, lanes)}."
         case Verdict.NOT_COMPARABLE if any(lane.broken for lane in lanes):
             broken = ", ".join(lane.name for lane in lanes if lane.broken)
             return f"Head is broken on {broken}: it could not be evaluated while base could."
         case Verdict.NOT_COMPARABLE:
             return f"Accuracy could not be compared on {named or 'any lane'}."
-        case Verdict.UNDERPOWERED if _saw_enough(lanes, margin):
+        case Verdict.UNDERPOWERED if saw_enough(lanes, margin):
             return f"No drift seen on {named}; a drop of {100 * _largest_visible(lanes):.1f} points would have been."
         case Verdict.UNDERPOWERED:
             return f"No drift shown on {named}, but too few questions to rule it out."
         case Verdict.IMPROVED:
-            return f"Accuracy improved on {named}."
+            return f"Accuracy improved on {named}{_confirmation(verdict, lanes)}."
         case Verdict.EQUIVALENT:
             return f"Accuracy is equivalent to base within {100 * margin:.1f} points on every lane."
+
+
+def _confirmation(verdict: Verdict, lanes: Sequence[LaneView]) -> str:
+    """What fresh pairs said, where they said anything."""
+    words = {lane.confirmed for lane in lanes if lane.verdict is verdict}
+    return ", confirmed by a fresh pair" if words == {Confirmed.YES} else ""
 
 
 def _largest_visible(lanes: Sequence[LaneView]) -> float:

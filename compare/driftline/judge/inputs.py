@@ -16,7 +16,7 @@ def inputs_hash(evidence: RunEvidence) -> str:
     for part in (METHOD_VERSION, evidence.base_sha, evidence.head_sha, repr(evidence.margin)):
         digest.update(part.encode() + b"\0")
     for lane in evidence.lanes:
-        digest.update(lane.lane.model_dump_json().encode())
+        digest.update(lane.lane.model_dump_json(exclude={"confirm"}).encode())
         digest.update(json.dumps([lane.identical, lane.unreachable]).encode())
         digest.update(lane.noise.model_dump_json().encode() if lane.noise else b"-")
         for arm in (lane.base, lane.head, *(lane.fresh or ())):

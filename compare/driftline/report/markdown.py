@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from driftline.contracts.report import ArmScore, CaseView, LaneView, RunView
-from driftline.contracts.words import Confirmed
+from driftline.contracts.words import Confirmed, Verdict
 from driftline.report import builds, figures
 from driftline.report.beside import remarks
 from driftline.report.impact_text import impact_lines
@@ -55,7 +55,8 @@ def _lane_verdict(lane: LaneView) -> str:
     words = [lane.verdict.value]
     words += ["broken"] if lane.broken else []
     words += ["unstable lane"] if lane.unstable else []
-    words += ["not confirmed yet"] if lane.verdict == "regressed" and lane.confirmed is Confirmed.NO else []
+    hit = lane.verdict in (Verdict.REGRESSED, Verdict.IMPROVED) and bool(lane.comparisons)
+    words += ["suspected, not confirmed"] if hit and lane.confirmed is Confirmed.NO else []
     words += ["confirmed"] if lane.confirmed is Confirmed.YES else []
     return ", ".join(words)
 

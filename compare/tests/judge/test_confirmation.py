@@ -4,9 +4,9 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from driftline.contracts.words import Confirmed, Verdict
+from driftline.contracts.words import Confirmed, RunState, Verdict
 from driftline.judge import judge, noise_floor
-from driftline.judge.confirmation import confirmation
+from driftline.judge.confirmation import confirmation, wants_fresh_pair
 from driftline.report import markdown
 
 RIGHT = [index for index in range(300) if index % 3]
@@ -39,7 +39,7 @@ def test_five_of_one_side_agree_and_four_do_not(build, lost, gained, confirmed, 
 
 def test_reports_say_suspected_or_confirmed(build):
     base, head = evaluated(build), evaluated(build, RIGHT[:30])
-    assert "### canary V1: regressed, not confirmed yet" in markdown(judged(build, base, head))
+    assert "### canary V1: regressed, suspected, not confirmed" in markdown(judged(build, base, head))
     assert "### canary V1: regressed, confirmed\n" in markdown(judged(build, base, head, fresh=(base, head)))
 
 
@@ -92,8 +92,44 @@ def test_without_a_hit_or_a_fresh_pair_there_is_nothing_to_confirm(build):
 
 def test_a_bit_identical_lane_needs_none(build):
     base, head = evaluated(build), evaluated(build, RIGHT[:30])
-    lane = judged(build, base, head, noise=noise_floor([(base, base)]), fresh=(base, base)).lanes[0]
+    lane = judged(build, base, head, noise=noise_floor([(base, base)])).lanes[0]
     assert lane.confirmed is Confirmed.NOT_NEEDED
+
+
+def test_a_fresh_pair_that_was_measured_is_heard_even_so(build):
+    """It is itself a pair of evaluations of one commit: a lane's first may well be bit for bit identical."""
+    base, head = evaluated(build), evaluated(build, RIGHT[:30])
+    noise = noise_floor([(base, base)])
+    assert judged(build, base, head, noise=noise, fresh=(base, head)).lanes[0].confirmed is Confirmed.YES
+    assert judged(build, base, head, noise=noise, fresh=(base, base)).lanes[0].confirmed is Confirmed.NO
+
+
+def test_only_a_first_hit_of_a_lane_that_wants_it_is_measured_again(build):
+    base, head = evaluated(build), evaluated(build, RIGHT[:30])
+    for given, lane, wanted in [
+        ({}, build.lane(), True),
+        ({}, build.lane().model_copy(update={"confirm": False}), False),
+        ({"fresh": (base, head)}, build.lane(), False),
+        ({"unfresh": "a fresh pair is being measured"}, build.lane(), False),
+        ({"noise": noise_floor([(base, base)])}, build.lane(), False),
+    ]:
+        evidence = build.evidence(lane, base, head, **given)
+        view = judge(build.run(evidence)).lanes[0]
+        assert wants_fresh_pair(evidence, view) is wanted, given
+    quiet = build.evidence(build.lane(), base, base)
+    assert not wants_fresh_pair(quiet, judge(build.run(quiet)).lanes[0])
+
+
+def test_a_fresh_pair_that_is_not_there_is_told(build):
+    base, head = evaluated(build), evaluated(build, RIGHT[:30])
+    run = build.run(
+        build.evidence(build.lane(), base, head, unfresh="a fresh pair is being measured"), state=RunState.EVALUATING
+    )
+    view = judge(run)
+    assert "suspected: a fresh pair is being measured" in view.lanes[0].reasons
+    assert (view.headline.color, view.headline.sentence.split(".")[0]) == (
+        "grey", "Suspected: Accuracy regressed on canary V1",
+    )  # fmt: skip
 
 
 def test_the_fresh_pair_is_part_of_what_a_verdict_was_made_from(build):

@@ -61,7 +61,7 @@ def test_each_interval_says_its_own_level(build, early, after):
     view = judged(build, early, arm, arm)
     assert [round(cell.interval_level, 2) for cell in view.lanes[0].comparisons] == [0.92, 0.92, 0.9]
     text = markdown(view)
-    assert (text.count("] at 92 % |"), text.count("] at 90 % |")) == (2, 1)
+    assert (text.count(" at 92 %"), text.count(" at 90 %")) == (2, 1)
     plain = judged(build, build.lane(questions=QUESTIONS), whole, whole)
     assert {cell.interval_level for cell in plain.lanes[0].comparisons} == {0.9}
 

@@ -77,7 +77,7 @@ def _delete(session: Session, statement: Delete) -> None:
 def other_arm(session: Session, job: Job) -> Attempt | None:
     """The attempt that counts for the same evaluation of the other arm: adopted, or running now."""
     newest = select(Job).where(Job.run_id == job.run_id, Job.kind == job.kind, Job.lane_name == job.lane_name)
-    newest = newest.where(Job.arm != job.arm).order_by(Job.generation.desc()).limit(1)
+    newest = newest.where(Job.arm != job.arm, Job.pair == job.pair).order_by(Job.generation.desc()).limit(1)
     other = session.scalars(newest.execution_options(populate_existing=True)).one_or_none()
     if other is None or other.import_id is not None:
         return None

@@ -14,11 +14,12 @@ FINISHED_JOB = quoted(state for state in JobState if state.finished)
 
 
 class Job(Base):
-    """One unit a worker executes for one arm. Of one (run, kind, arm, lane) the highest generation counts."""
+    """One unit a worker executes for one arm. Of one (run, kind, arm, lane, pair) the highest generation counts."""
 
     __tablename__ = "jobs"
     __table_args__ = (
-        UniqueConstraint("run_id", "kind", "arm", "lane_name", "generation", postgresql_nulls_not_distinct=True),
+        UniqueConstraint("run_id", "kind", "arm", "lane_name", "pair", "generation", postgresql_nulls_not_distinct=True),
+        CheckConstraint("pair = 0 or (pair > 0 and kind = 'evaluate')", name="pair"),
         one_of("kind", JobKind),
         one_of("arm", Arm),
         one_of("state", JobState),
@@ -51,6 +52,8 @@ class Job(Base):
     kernel_path: Mapped[str] = mapped_column(Text)
     lane_name: Mapped[str | None] = mapped_column(Text)
     lane_hash: Mapped[str | None] = mapped_column(Text)
+    pair: Mapped[int] = mapped_column(server_default="0")
+    """which pair of evaluations of the lane: the first, 0, decides; the next is a fresh one; all tell the noise"""
     generation: Mapped[int] = mapped_column(server_default="0")
     queue: Mapped[str] = mapped_column(Text)
     state: Mapped[JobState] = mapped_column(word(JobState), server_default=JobState.QUEUED)

@@ -42,6 +42,11 @@ def last_sent_before(session: Session, job_id: UUID, moment: datetime) -> dateti
     return session.execute(query.where(OutboxMessage.sent_at <= moment)).scalar_one()
 
 
+def first_sent(session: Session, job_id: UUID) -> datetime | None:
+    """When the job was first offered to workers."""
+    return session.execute(select(func.min(OutboxMessage.sent_at)).where(OutboxMessage.job_id == job_id)).scalar_one()
+
+
 def postpone(session: Session, message_id: UUID, not_before: datetime, error: str) -> None:
     values = {"not_before": not_before, "last_error": error}
     session.execute(update(OutboxMessage).where(OutboxMessage.id == message_id).values(values))

@@ -34,6 +34,7 @@ class Run(Base):
         one_of("layout", Layout),
         one_of("state", RunState),
         CheckConstraint("margin > 0 and margin <= 1", name="margin"),
+        CheckConstraint("repeats >= 0", name="repeats"),
         CheckConstraint(f"(finished_at is not null) = (state in ({FINISHED_RUN}))", name="finished"),
         CheckConstraint("(view is not null) = (state = 'done')", name="judged"),
         CheckConstraint("(failure_reason is not null) = (state = 'failed')", name="failure"),
@@ -59,6 +60,8 @@ class Run(Base):
     state: Mapped[RunState] = mapped_column(word(RunState), server_default=RunState.QUEUED)
     margin: Mapped[float]
     measure_noise: Mapped[bool] = mapped_column(server_default="false")
+    repeats: Mapped[int] = mapped_column(server_default="0")
+    """pairs of each lane that were asked for beyond the first"""
     failure_reason: Mapped[str | None] = mapped_column(Text)
     failure_message: Mapped[str | None] = mapped_column(Text)
     created_by: Mapped[str] = mapped_column(Text)

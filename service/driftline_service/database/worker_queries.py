@@ -28,6 +28,15 @@ def is_busy(session: Session, queue: str) -> bool:
     return session.execute(query).first() is not None
 
 
+def is_another(session: Session, facts: WorkerFacts, gpu_type: str | None, *, seen_since: datetime) -> bool:
+    """Whether another worker of the same environment could serve such a lane; `gpu_type` as in `latest_environment`."""
+    query = select(Worker.name).where(Worker.name != facts.name, Worker.last_seen >= seen_since)
+    query = query.where(Worker.facts["environment_id"].astext == facts.environment_id)
+    if gpu_type is not None:
+        query = query.where(Worker.facts["gpu_type"].astext == gpu_type)
+    return session.execute(query.limit(1)).first() is not None
+
+
 def latest_environment(session: Session, gpu_type: str | None) -> str | None:
     """The environment of the worker seen last that would serve such a lane; None if none was ever seen.
 

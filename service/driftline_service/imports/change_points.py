@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from driftline_service.database import history_queries
 from driftline_service.database.history_queries import Measured
+from driftline_service.imports.change_states import with_states
 from driftline_service.imports.history import known_lane
 from driftline_service.lanes import Lanes
 
@@ -32,7 +33,7 @@ def lane_change_points(session: Session, lane: str, lanes: Lanes, *, repository:
     """
     known_lane(session, lane, lanes)
     measured = history_queries.measured_on(session, lane, repository=repository, limit=MOST_EVALUATIONS, base_only=True)
-    return found_in(lane, measured)
+    return with_states(session, found_in(lane, measured))
 
 
 def found_in(lane: str, measured: Iterable[Measured]) -> LaneChangePoints:

@@ -25,7 +25,7 @@ def rescore_run(session: Session, run_id: UUID) -> RescoreReport:
     """
     if run_queries.run_by_id(session, run_id) is None:
         raise Refusal("unknown_run", f"there is no run {run_id}; GET /api/v1/runs lists them", status=404)
-    jobs = [job for job in planner.current(job_queries.jobs_of(session, run_id)) if job.kind is JobKind.EVALUATE]
+    jobs = [job for job in planner.deciding(job_queries.jobs_of(session, run_id)) if job.kind is JobKind.EVALUATE]
     found = [(_name(job), answers) for job in sorted(jobs, key=_place) if (answers := _answers(session, job))]
     if not found:
         raise Refusal("nothing_to_rescore", f"run {run_id} has no finished evaluation", status=409)

@@ -64,7 +64,7 @@ def choose_lanes(request: SubmitRequest, lanes: Lanes) -> tuple[Lane, ...]:
 
 def _planned(request: SubmitRequest, mirror: Mirror, lanes: tuple[Lane, ...], key: str | None) -> NewRun:
     main = mirror.default_branch()
-    head_sha = _pinned(mirror, request.head)
+    head_sha = pinned(mirror, request.head)
     base_ref, base_sha = _base(request, mirror, head_sha, main)
     if base_sha == head_sha and not request.measure_noise:
         raise Refusal("same_commit", f"base and head are both {head_sha}; measure_noise asks for such a run")
@@ -82,7 +82,7 @@ def _planned(request: SubmitRequest, mirror: Mirror, lanes: tuple[Lane, ...], ke
         name=(request.name or head.subject or head_sha[:12])[:LONGEST_NAME], repository_url=request.repo,
         main_branch=main, layout=head_kernels.layout, base=base, head=head, lanes=lanes, margin=request.margin,
         created_by="admin", questions=request.questions, measure_noise=request.measure_noise, idempotency_key=key,
-        early_stopping=request.early_stopping,
+        early_stopping=request.early_stopping, confirm=request.confirm, repeats=request.repeats,
         impact=impact, unreachable={} if request.measure_noise else unreachable_lanes(
             lanes, impact, layout=head_kernels.layout, kernel_path=head_kernels.path
         ),
@@ -103,7 +103,7 @@ def _base(request: SubmitRequest, mirror: Mirror, head_sha: str, main: str) -> t
     if request.measure_noise:
         return request.head, head_sha
     if request.base is not None:
-        return request.base, _pinned(mirror, request.base)
+        return request.base, pinned(mirror, request.base)
     fork = mirror.merge_base(head_sha, mirror.resolve(main))
     if fork != head_sha:
         return main, fork
@@ -113,7 +113,7 @@ def _base(request: SubmitRequest, mirror: Mirror, head_sha: str, main: str) -> t
     return f"{request.head}^", parents[0]
 
 
-def _pinned(mirror: Mirror, ref: str) -> str:
+def pinned(mirror: Mirror, ref: str) -> str:
     """The commit's SHA, kept in the mirror even if a later push leaves it behind."""
     sha = ref if is_full_sha(ref) else mirror.resolve(ref)
     mirror.fetch_commit(sha)

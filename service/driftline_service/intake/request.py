@@ -10,6 +10,9 @@ from pydantic import ConfigDict, Field, StringConstraints, field_validator, mode
 DEFAULT_MARGIN = 0.025
 """Fraction of questions: a drop within 2.5 points counts as none."""
 
+MOST_REPEATS = 20
+"""Each costs as much as the run itself."""
+
 REMOTE_SCHEMES = frozenset({"https", "http", "ssh", "git"})
 _SCP_LIKE = re.compile(r"^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^:].*$")
 
@@ -55,6 +58,13 @@ class SubmitRequest(Contract):
     early_stopping: bool | None = Field(
         default=None,
         description="May lanes of engine hf stop as soon as their pairs decide? Default: as each lane is configured",
+    )
+    confirm: bool | None = Field(
+        default=None,
+        description="Is a first hit measured once more, by a fresh pair? Default: as each lane is configured",
+    )
+    repeats: int = Field(
+        default=0, ge=0, le=MOST_REPEATS, description="Pairs of each lane to evaluate beyond the first, for its noise floor"
     )
     measure_noise: bool = Field(default=False, description="base = head, both evaluated: an A/A run")
 

@@ -1,6 +1,6 @@
 """A run's rows become the evidence that driftline.judge looks at, complete or not yet."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -15,6 +15,7 @@ from driftline_service.database import attempt_queries, job_queries, result_quer
 from driftline_service.database.event_queries import events_of
 from driftline_service.database.tables import Attempt, Job, Run, RunLane
 from driftline_service.judging.evaluation import load_evaluation
+from driftline_service.judging.fresh import fresh_of
 from driftline_service.judging.imported import load_import
 from driftline_service.judging.job_views import Tries, job_views_of, tries_of
 from driftline_service.judging.noise import noise_of
@@ -32,7 +33,9 @@ NOT_THE_COMMITS = frozenset({
 class _Rows:
     """One run's jobs and attempts, read once."""
 
+    all: Sequence[Job]
     current: Mapping[tuple[JobKind, Arm, str | None], Job]
+    """those that decide: of pairs only the first"""
     tries: Mapping[UUID, Tries]
     adopted: Mapping[UUID, Attempt]
     reused_runs: Mapping[UUID, UUID]
@@ -77,12 +80,12 @@ def event_views(session: Session, run_id: UUID) -> tuple[EventView, ...]:
     return tuple(EventView(at=event.at, kind=event.kind, message=event.message) for event in events)
 
 
-def _rows(session: Session, jobs: Iterable[Job], tries: Mapping[UUID, Tries], *, with_noise: bool) -> _Rows:
-    current = planner.current(jobs)
+def _rows(session: Session, jobs: Sequence[Job], tries: Mapping[UUID, Tries], *, with_noise: bool) -> _Rows:
+    current = planner.deciding(jobs)
     adopted = [job.adopted_attempt_id for job in current if job.adopted_attempt_id is not None]
     reused = [job.reused_from_job_id for job in current if job.reused_from_job_id is not None]
     return _Rows(
-        current={(job.kind, job.arm, job.lane_name): job for job in current}, tries=tries,
+        all=jobs, current={(job.kind, job.arm, job.lane_name): job for job in current}, tries=tries,
         adopted=attempt_queries.attempts_by_id(session, adopted), reused_runs=job_queries.runs_of_jobs(session, reused),
         with_noise=with_noise,
     )  # fmt: skip
@@ -93,9 +96,10 @@ def _lane(session: Session, row: RunLane, rows: _Rows) -> LaneEvidence:
     attempts = (rows.attempt(rows.job(JobKind.EVALUATE, arm, row.name)) for arm in Arm)
     environments = sorted({attempt.environment_id for attempt in attempts if attempt is not None})
     noise = noise_of(session, row, environments) if rows.with_noise else None
+    fresh = fresh_of(session, rows.all, lane)
     return LaneEvidence(
         lane=lane, base=_arm(session, rows, Arm.BASE, lane), head=_arm(session, rows, Arm.HEAD, lane),
-        identical=row.identical, unreachable=row.unreachable, noise=noise,
+        identical=row.identical, unreachable=row.unreachable, noise=noise, fresh=fresh.pair, unfresh=fresh.missing,
     )  # fmt: skip
 
 

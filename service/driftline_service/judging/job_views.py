@@ -39,9 +39,9 @@ def job_views_of(jobs: Iterable[Job], tries: Mapping[UUID, Tries], lanes: Sequen
     """As `job_views`, from rows."""
     kinds, arms = list(JobKind), list(Arm)
 
-    def place(job: Job) -> tuple[int, int, int, int]:
+    def place(job: Job) -> tuple[int, int, int, int, int]:
         lane = -1 if job.lane_name is None else lanes.index(job.lane_name)
-        return kinds.index(job.kind), lane, arms.index(job.arm), job.generation
+        return kinds.index(job.kind), job.pair, lane, arms.index(job.arm), job.generation
 
     return tuple(_view(job, tries.get(job.id)) for job in sorted(jobs, key=place))
 
@@ -54,7 +54,7 @@ def _view(job: Job, tries: Tries | None) -> JobView:
     elif job.import_id is not None:
         message = "reported by a person, promoted to baseline"
     return JobView(
-        job_id=job.id, kind=job.kind, arm=job.arm, lane=job.lane_name, state=job.state,
+        job_id=job.id, kind=job.kind, arm=job.arm, lane=job.lane_name, pair=job.pair, state=job.state,
         attempts=0 if tries is None else tries.count, message=message,
         phase=None if latest is None else latest.phase, done=None if latest is None else latest.done,
         total=None if latest is None else latest.total, started_at=job.started_at, finished_at=job.finished_at,

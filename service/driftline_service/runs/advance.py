@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from driftline_service.database import job_queries, run_queries
 from driftline_service.database.event_queries import record
 from driftline_service.database.tables import Job, Run
-from driftline_service.runs import baselines, planner
+from driftline_service.runs import baselines, fresh_pairs, planner
 from driftline_service.runs.cancellation import fail
 from driftline_service.runs.dispatching import dispatch
 from driftline_service.runs.outcomes import title
@@ -35,6 +35,8 @@ def _moved(session: Session, run: Run, jobs: Any, now: datetime) -> bool:
     following = planner.next_state(run.state, jobs)
     if following is RunState.JUDGING and baselines.revise(session, run, jobs):
         return True  # with a job more: look again
+    if fresh_pairs.give_up(session, jobs, now):
+        return True
     if following is None:
         dispatch(session, baselines.not_awaited(session, run, planner.in_phase(run.state, jobs)), now)
         return False

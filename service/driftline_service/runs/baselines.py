@@ -46,13 +46,13 @@ def not_awaited(session: Session, run: Run, jobs: Iterable[Job]) -> list[Job]:
 
 def _may_be_reused(session: Session, run: Run, job: Job) -> bool:
     """A base job of which nothing was sent yet, in a run that does not measure noise."""
-    fresh = job.arm is Arm.BASE and job.generation == 0 and job.state is JobState.QUEUED
+    fresh = job.arm is Arm.BASE and job.pair == job.generation == 0 and job.state is JobState.QUEUED
     return fresh and not run.measure_noise and not job_queries.sendings_of(session, job.id).sent
 
 
 def revise(session: Session, run: Run, jobs: Sequence[Job]) -> bool:
     """Queue a fresh base for each lane whose reused one was measured in another way than head. True if there is any."""
-    current = {(job.arm, job.lane_name): job for job in planner.current(jobs) if job.kind is JobKind.EVALUATE}
+    current = {(job.arm, job.lane_name): job for job in planner.deciding(jobs) if job.kind is JobKind.EVALUATE}
     revised = False
     for (arm, lane_name), base in current.items():
         head = current.get((Arm.HEAD, lane_name))

@@ -88,7 +88,8 @@ def give_up(session: Session, attempt: Attempt, failure: AttemptFailure, now: da
 def title(job: Job) -> str:
     """What people call the job, e.g. "evaluate head on canary V1"."""
     words = f"{job.kind.value} {job.arm.value}"
-    return words if job.lane_name is None else f"{words} on {job.lane_name}"
+    words = words if job.lane_name is None else f"{words} on {job.lane_name}"
+    return f"{words}, pair {job.pair + 1}" if job.pair else words
 
 
 def _is_last(session: Session, job: Job, failure: AttemptFailure) -> bool:

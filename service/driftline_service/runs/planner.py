@@ -34,6 +34,7 @@ class JobFacts(Protocol):
     kind: JobKind
     arm: Arm
     lane_name: str | None
+    pair: int
     generation: int
     state: JobState
     failure_reason: str | None
@@ -58,41 +59,55 @@ class PlannedJob:
     queue: str
     lane_name: str | None = None
     lane_hash: str | None = None
+    pair: int = 0
 
 
 def hash_lane(lane: Lane) -> str:
     """sha256 of what a lane measures. Its name is a label: renaming a lane keeps its baselines; so does stopping early,
-    since an evaluation that was stopped is no baseline itself."""
-    return sha256(lane.model_dump_json(exclude={"name": True, "early_stopping": True, "model": {"architecture"}}).encode()).hexdigest()
+    since an evaluation that was stopped is no baseline itself, and what vLLM calls the model, which only tells readers."""
+    unmeasured = {"name": True, "early_stopping": True, "confirm": True, "model": {"architecture"}}
+    return sha256(lane.model_dump_json(exclude=unmeasured).encode()).hexdigest()
 
 
 def queue_of(lane: Lane) -> str:
     return QUEUE_CPU if lane.gpu_type is None else f"gpu-{lane.gpu_type}"
 
 
-def planned_jobs(lanes: Iterable[PlannedLane]) -> list[PlannedJob]:
-    """Build and check of both arms, and both arms of each lane that is not skipped."""
+def planned_jobs(lanes: Iterable[PlannedLane], repeats: int = 0) -> list[PlannedJob]:
+    """Build and check of both arms, and both arms of each lane that is not skipped, once and `repeats` times more."""
     jobs = [PlannedJob(kind, arm, QUEUE_CPU) for kind in (JobKind.BUILD, JobKind.CHECK) for arm in Arm]
     for planned in lanes:
         if not planned.skipped:
             queue = queue_of(planned.lane)
-            jobs += [PlannedJob(JobKind.EVALUATE, arm, queue, planned.lane.name, planned.lane_hash) for arm in Arm]
+            jobs += [
+                PlannedJob(JobKind.EVALUATE, arm, queue, planned.lane.name, planned.lane_hash, pair)
+                for pair in range(repeats + 1)
+                for arm in Arm
+            ]
     return jobs
 
 
 def current(jobs: Iterable[_Job]) -> list[_Job]:
-    """Of each (kind, arm, lane) the highest generation."""
-    latest: dict[tuple[JobKind, Arm, str | None], _Job] = {}
+    """Of each (kind, arm, lane, pair) the highest generation."""
+    latest: dict[tuple[JobKind, Arm, str | None, int], _Job] = {}
     for job in jobs:
-        key = (job.kind, job.arm, job.lane_name)
+        key = (job.kind, job.arm, job.lane_name, job.pair)
         if key not in latest or latest[key].generation < job.generation:
             latest[key] = job
     return list(latest.values())
 
 
 def in_phase(state: RunState, jobs: Iterable[_Job]) -> list[_Job]:
-    """The current jobs that may run in this state."""
-    return [job for job in current(jobs) if job.kind is PHASES.get(state)]
+    """The current jobs that may run in this state. A lane's pairs follow each other: where the first one stops is known
+    before the next one asks."""
+    found = [job for job in current(jobs) if job.kind is PHASES.get(state)]
+    pairs = {job.lane_name: job.pair for job in sorted(found, key=lambda job: -job.pair) if not job.state.finished}
+    return [job for job in found if job.pair <= pairs.get(job.lane_name, job.pair)]
+
+
+def deciding(jobs: Iterable[_Job]) -> list[_Job]:
+    """The current jobs less those of pairs after the first: what a verdict is made from."""
+    return [job for job in current(jobs) if job.pair == 0]
 
 
 def next_state(state: RunState, jobs: Sequence[JobFacts]) -> RunState | None:

@@ -15,6 +15,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
+from driftline_service.bisects.stepping import step_all
 from driftline_service.database import attempt_queries, job_queries, months, outbox_queries, run_queries
 from driftline_service.database.engine import make_sessions
 from driftline_service.dispatch.producer import Producer
@@ -57,6 +58,7 @@ class Reconciler:
         if not self._leadership.held():
             return False
         self._expire_leases()
+        step_all(self._sessions, self._clock())
         with self._sessions() as session:
             run_ids = run_queries.active_run_ids(session)
         for run_id in run_ids:

@@ -7,6 +7,7 @@ stateDiagram-v2
     queued --> building --> checking
     checking --> evaluating --> judging
     judging --> done
+    judging --> evaluating : a first hit is to be confirmed by a fresh pair
     state "any unfinished state" as any
     any --> failed
     any --> cancelled
@@ -36,7 +37,7 @@ RUN_TRANSITIONS: dict[RunState, frozenset[RunState]] = {
     RunState.BUILDING: _ENDS | {RunState.CHECKING},
     RunState.CHECKING: _ENDS | {RunState.EVALUATING},
     RunState.EVALUATING: _ENDS | {RunState.JUDGING},
-    RunState.JUDGING: _ENDS | {RunState.DONE},
+    RunState.JUDGING: _ENDS | {RunState.DONE, RunState.EVALUATING},
 } | {state: frozenset() for state in RunState if state.finished}
 
 JOB_TRANSITIONS: dict[JobState, frozenset[JobState]] = {

@@ -47,6 +47,10 @@ class NewRun:
     """asks so many questions on every lane instead of the lane's own number, at most all of the task's"""
     early_stopping: bool | None = None
     """whether lanes of engine hf may stop before all questions are asked; None: as each lane says"""
+    confirm: bool | None = None
+    """whether a first hit is measured once more; None: as each lane says"""
+    repeats: int = 0
+    """pairs of each lane beyond the first"""
     measure_noise: bool = False
     """evaluates both arms afresh, even if they are the same code"""
     unreachable: Mapping[str, str] = field(default_factory=dict)
@@ -68,7 +72,7 @@ def submit(session: Session, new: NewRun) -> UUID:
         assert new.idempotency_key is not None  # noqa: S101 - only a taken key conflicts
         return run_queries.run_with_key(session, new.idempotency_key)
     session.add_all(_lane_row(run_id, position, planned, new) for position, planned in enumerate(lanes))
-    jobs = [_job_row(run_id, planned, new) for planned in planner.planned_jobs(lanes)]
+    jobs = [_job_row(run_id, planned, new) for planned in planner.planned_jobs(lanes, new.repeats)]
     session.add_all(jobs)
     session.flush()  # the jobs' ids
     first = baselines.not_awaited(session, session.get_one(Run, run_id), planner.in_phase(RunState.QUEUED, jobs))
@@ -100,10 +104,12 @@ def _asked(lane: Lane, questions: int | None) -> Lane:
 
 
 def _sparing(lane: Lane, new: NewRun) -> Lane:
-    """The lane with this run's word on stopping early. A noise floor compares whole evaluations, so there it never does."""
+    """The lane with this run's word on stopping early and on confirmation. A noise floor compares whole evaluations, so
+    there it never stops early."""
     wanted = lane.early_stopping if new.early_stopping is None else new.early_stopping
     early = wanted and lane.engine is Engine.HF and not new.measure_noise
-    return lane.model_copy(update={"early_stopping": early})
+    confirm = lane.confirm if new.confirm is None else new.confirm
+    return lane.model_copy(update={"early_stopping": early, "confirm": confirm})
 
 
 def _identical(new: NewRun) -> str | None:
@@ -119,7 +125,7 @@ def _run_values(session: Session, new: NewRun) -> dict[str, object]:
         for arm, commit in arms.items()
         for name in ("ref", "sha", "subject", "kernel_path", "kernel_tree")
     }
-    plain = ("name", "layout", "margin", "measure_noise", "created_by", "idempotency_key")
+    plain = ("name", "layout", "margin", "measure_noise", "repeats", "created_by", "idempotency_key")
     repository_id = run_queries.repository_id(session, new.repository_url, new.main_branch)
     impact = None if new.impact is None else new.impact.model_dump(mode="json")
     return resolved | {name: getattr(new, name) for name in plain} | {"repository_id": repository_id, "impact": impact}
@@ -137,6 +143,6 @@ def _job_row(run_id: UUID, planned: planner.PlannedJob, new: NewRun) -> Job:
     commit = new.base if planned.arm is Arm.BASE else new.head
     return Job(
         run_id=run_id, kind=planned.kind, arm=planned.arm, commit_sha=commit.sha, kernel_path=commit.kernel_path,
-        lane_name=planned.lane_name, lane_hash=planned.lane_hash, queue=planned.queue, generation=0,
+        lane_name=planned.lane_name, lane_hash=planned.lane_hash, queue=planned.queue, pair=planned.pair, generation=0,
         state=JobState.QUEUED,
     )  # fmt: skip

@@ -12,13 +12,15 @@ from driftline_service.database import attempt_queries, job_queries, outbox_quer
 from driftline_service.database.event_queries import record
 from driftline_service.database.tables import Attempt, Job, Run
 from driftline_service.dispatch import tokens
-from driftline_service.runs import planner
+from driftline_service.runs import fresh_pairs, planner
 from driftline_service.runs.outcomes import title
 from driftline_service.worker_api.specs import spec_of
 
 
-def claim(session: Session, job_id: UUID, token: str, facts: WorkerFacts, *, lease: timedelta, now: datetime) -> Claim:
-    """Make the job's next attempt in the caller's transaction.
+def claim(
+    session: Session, job_id: UUID, token: str, facts: WorkerFacts, *, lease: timedelta, now: datetime
+) -> Claim | None:
+    """Make the job's next attempt in the caller's transaction; None if another worker should have it.
 
     Raises:
         Problem: 401 if the token does not fit; 409 if the job is not to be had (its message came twice, say).
@@ -32,6 +34,8 @@ def claim(session: Session, job_id: UUID, token: str, facts: WorkerFacts, *, lea
     worker_queries.remember_worker(
         session, facts, now
     )  # after the job's lock, as reports do: else they block each other
+    if fresh_pairs.left_to_another(session, job, facts, now):
+        return None
     attempt, secret = _new_attempt(session, job, facts, lease=lease, now=now)
     job_queries.move_job(session, job.id, expected=(JobState.QUEUED,), state=JobState.RUNNING,
                          started_at=job.started_at or now, message="")  # fmt: skip

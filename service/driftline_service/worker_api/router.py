@@ -51,7 +51,10 @@ def claim_job(job_id: UUID, token: Token, body: Body, sessions: Factory, lease: 
     """Take a job. The claim token is spent if the job is given, and only then."""
     request = parse(ClaimRequest, body)
     with about(job_id=job_id), sessions.begin() as session:
-        return claiming.claim(session, job_id, token, request.worker, lease=lease, now=now_utc())
+        found = claiming.claim(session, job_id, token, request.worker, lease=lease, now=now_utc())
+    if found is None:  # told after the commit, in which the job's next message was put
+        raise Problem(409, "left_to_another", f"job {job_id} repeats what this worker measured; another is to take it")
+    return found
 
 
 @router.post(

@@ -80,8 +80,8 @@ class World:
         return self.broker.take()
 
     def run_until_done(self, run_id: UUID, worker: ScriptedWorker | None = None) -> Run:
-        """Work off every message, phase by phase."""
-        while messages := self.messages():
+        """Work off every message, phase by phase. A look that judges sends none, but may plan a fresh pair for the next."""
+        while messages := self.messages() or self.messages():
             for message in messages:
                 (worker or self.worker).work(message)
         return self.run(run_id)
