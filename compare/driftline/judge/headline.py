@@ -20,7 +20,8 @@ def headline(
     if verdict is None:
         return Headline(color="grey", sentence=f"Under way: the run is {evidence.state}.")
     accuracy = _accuracy(verdict, lanes, evidence.margin)
-    if not evidence.state.finished and any(lane.unfresh for lane in evidence.lanes):
+    hit = verdict in (Verdict.REGRESSED, Verdict.IMPROVED)
+    if hit and not evidence.state.finished and any(lane.unfresh for lane in evidence.lanes):
         return Headline(
             color="grey", sentence=f"Suspected: {accuracy} A fresh pair of evaluations will confirm it or not."
         )

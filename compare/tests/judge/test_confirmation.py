@@ -130,6 +130,10 @@ def test_a_fresh_pair_that_is_not_there_is_told(build):
     assert (view.headline.color, view.headline.sentence.split(".")[0]) == (
         "grey", "Suspected: Accuracy regressed on canary V1",
     )  # fmt: skip
+    quiet = build.evidence(build.lane(), base, base, unfresh="a fresh pair is being measured")
+    view = judge(build.run(quiet, state=RunState.EVALUATING))
+    assert view.headline.sentence.startswith("Accuracy is equivalent"), "repeats are planned before any hit"
+    assert not any(reason.startswith("suspected") for reason in view.lanes[0].reasons)
 
 
 def test_the_fresh_pair_is_part_of_what_a_verdict_was_made_from(build):

@@ -53,13 +53,18 @@ def _run(view: RunView, public_url: str) -> str:
     left = "" if view.remaining_seconds is None else f", about {about(view.remaining_seconds)} left"
     return (
         f"**Driftline** compares `{view.head[:10]}` with `{view.base[:10]}` on {_lanes(view)}: {view.state}{left}. "
-        f"[Watch it]({address})"
+        f"[Watch it]({address}){_so_far(view)}"
     )
 
 
 def _impact_under_way(view: RunView) -> list[str]:
     """The report of a finished run holds it."""
     return [] if view.impact is None or view.state is RunState.DONE else list(impact_lines(view.impact))
+
+
+def _so_far(view: RunView) -> str:
+    """A first hit is worth knowing before its fresh pair is there, as long as it is told as suspected."""
+    return "" if view.verdict is None or view.state.finished else f"\n\n{view.headline.sentence}"
 
 
 def _summary(view: RunView) -> str:

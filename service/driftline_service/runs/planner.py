@@ -65,8 +65,10 @@ class PlannedJob:
 def hash_lane(lane: Lane) -> str:
     """sha256 of what a lane measures. Its name is a label: renaming a lane keeps its baselines; so does stopping early,
     since an evaluation that was stopped is no baseline itself, and what vLLM calls the model, which only tells readers."""
-    unmeasured = {"name": True, "early_stopping": True, "confirm": True, "model": {"architecture"}}
-    return sha256(lane.model_dump_json(exclude=unmeasured).encode()).hexdigest()
+    measured = lane.model_dump_json(
+        exclude={"name": True, "early_stopping": True, "confirm": True, "model": {"architecture"}}
+    )
+    return sha256(measured.encode()).hexdigest()
 
 
 def queue_of(lane: Lane) -> str:

@@ -4,7 +4,7 @@ Workers answer as they are scripted, in blocks of 100; that a real child heeds w
 """
 
 import pytest
-from driftline.contracts.words import AttemptState, JobState, RunState, Verdict
+from driftline.contracts.words import AttemptState, Confirmed, JobState, RunState, Verdict
 from driftline.judge import judge
 from driftline_service.database import attempt_queries, result_queries, run_queries
 from driftline_service.database.tables import Attempt, Job, OutboxMessage, Run, RunLane
@@ -237,3 +237,25 @@ def test_stopping_early_is_no_part_of_what_a_lane_measures(world, lane):
     from driftline_service.runs.planner import hash_lane
 
     assert hash_lane(lane) == hash_lane(lane.model_copy(update={"early_stopping": False}))
+
+
+def test_a_fresh_pair_is_asked_what_the_first_was_asked(world, arms):
+    """The hit's questions are those of the first look; the fresh pair stops there without a look of its own."""
+    base, head = arms
+    wrong = set(range(0, 100, 6))
+    for arm, missed in ((base, ()), (head, wrong)):
+        arm.blocks(0, 100, missed)
+    for arm, missed in ((base, ()), (head, wrong)):
+        arm.finish(100, missed)
+    assert world.messages() == [], "judged, and suspected"
+    fresh = {world.job(message[1]).arm.value: Arm(world, message) for message in world.messages()}
+    for arm, missed in ((fresh["base"], ()), (fresh["head"], wrong)):
+        assert arm.heartbeat()["after"] == 100
+        arm.blocks(0, 100, missed)
+        assert arm.finish(100, missed).json()["action"] == "continue"
+    assert stored(world, fresh["head"])[0].asked == 100
+    world.messages()
+    view = view_of(world, head)
+    assert (world.run(head.claim.spec.run_id).state, view.lanes[0].verdict) == (RunState.DONE, Verdict.REGRESSED)
+    assert view.lanes[0].confirmed is Confirmed.YES
+    assert [cell.n for cell in view.lanes[0].comparisons] == [100, 100, QUESTIONS]
