@@ -93,13 +93,13 @@ def start(one: Process, folder: Path) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(one.command, cwd=folder, env=one.environment)
 
 
-def migrate(compose: Mapping[str, Any], place: Place) -> None:
-    """Bring the database to the newest schema.
+def migrate(compose: Mapping[str, Any], place: Place, *, extra: Mapping[str, str] | None = None) -> None:
+    """Bring the database to the newest schema; `extra` as for `process`.
 
     Raises:
         subprocess.CalledProcessError: if that fails; its reason is on standard error.
     """
-    one = process(compose, "migrate", place)
+    one = process(compose, "migrate", place, extra=extra)
     subprocess.run(one.command, cwd=place.folder, env=one.environment, check=True)
 
 

@@ -84,7 +84,7 @@ def production(database_url: str, broker_url: str, folder: Path) -> Iterator[Ser
     with psycopg.connect(plain, autocommit=True) as connection:
         connection.execute(f"create database {name}")
     own = _with_database(database_url, name)
-    place = _place(own, broker_url, token, folder)
+    place = place_of(own, broker_url, token, folder)
     compose = compose_stack.read_compose()
     compose_stack.migrate(compose, place)
     processes = [
@@ -100,13 +100,13 @@ def production(database_url: str, broker_url: str, folder: Path) -> Iterator[Ser
             connection.execute(f"drop database {name} with (force)")
 
 
-def _place(database_url: str, broker_url: str, token: str, folder: Path) -> compose_stack.Place:
+def place_of(database_url: str, broker_url: str, token: str, folder: Path) -> compose_stack.Place:
     """The secrets that docker-compose.yml mounts, in a folder of the test's own."""
     secret_files = folder / "secrets"
     secret_files.mkdir(parents=True)
     for name, value in (("database_url", database_url), ("broker_url", broker_url), ("admin_token", token)):
         (secret_files / name).write_text(value, encoding="ascii")
-    return compose_stack.Place(folder, secret_files, _free_port())
+    return compose_stack.Place(folder, secret_files, free_port())
 
 
 def wait_for(look: Callable[[], Any], what: str, process: "subprocess.Popen[bytes] | None" = None) -> Any:
@@ -147,7 +147,7 @@ def _with_database(url: str, name: str) -> str:
     return head.rsplit("/", 1)[0] + f"/{name}" + (f"?{query}" if query else "")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -8,7 +8,7 @@ import structlog
 from celery import Celery
 from driftline.contracts.worker_api import WORKER_TASK
 
-from driftline_worker import mailbox
+from driftline_worker import mailbox, redis_transport
 
 POLLING_SECONDS = 0.02
 """Of the folder that stands in for a broker server; a look takes some microseconds."""
@@ -53,7 +53,13 @@ def _broker(url: str) -> dict[str, Any]:
             "broker_transport": f"{mailbox.__name__}:Transport",
             "broker_transport_options": mailbox.options(url) | {"polling_interval": POLLING_SECONDS},
         }
-    return {"broker_url": url, "broker_transport_options": {"visibility_timeout": VISIBILITY_SECONDS}}
+    found: dict[str, Any] = {
+        "broker_url": url,
+        "broker_transport_options": {"visibility_timeout": VISIBILITY_SECONDS},
+    }
+    if url.startswith(redis_transport.URL):
+        found["broker_transport"] = f"{redis_transport.__name__}:Transport"
+    return found
 
 
 def _task(serve: Serve) -> Callable[[str, str], None]:
