@@ -4,13 +4,16 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
 LOCK = "lock"
 """Held for as long as the folder is used."""
+
+GOING = ".going-"
+"""What a folder's name begins with while it is removed: a worker that is killed meanwhile leaves it without its lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,11 @@ class Scratch:
     @property
     def import_dir(self) -> Path:
         return self.given / "import"
+
+    @property
+    def tree(self) -> Path:
+        """Files of the commit at their own places, for tests that look for each other."""
+        return self.given / "tree"
 
     @property
     def spec_file(self) -> Path:
@@ -85,19 +93,25 @@ def scratch_folder(parent: Path, name: str) -> Iterator[Scratch]:
             folder.mkdir(parents=True)
         yield scratch
     finally:
+        going = scratch.root.rename(parent / (GOING + scratch.root.name))
         lock.close()
-        remove(scratch.root)
+        remove(going)
 
 
 def remove_leftovers(parent: Path) -> None:
     """Remove folders whose worker was killed. Those of living workers are locked, and stay."""
     for root in parent.iterdir() if parent.is_dir() else ():
+        if root.name.startswith(GOING):
+            with suppress(FileNotFoundError):  # its owner lives and is faster
+                remove(root)
+            continue
         try:
             with (root / LOCK).open("r") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                going = root.rename(parent / (GOING + root.name))
         except OSError:
             continue
-        remove(root)
+        remove(going)
 
 
 def remove(folder: Path) -> None:

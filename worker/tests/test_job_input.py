@@ -170,6 +170,7 @@ def test_scratch_folders_of_killed_workers_go_and_those_in_use_stay(tmp_path: Pa
     with scratch_folder(tmp_path, "a") as used:
         (tmp_path / "left" / "own").mkdir(parents=True)
         (tmp_path / "left" / "lock").write_text("")
+        (tmp_path / ".going-half" / "own").mkdir(parents=True)  # its lock went first, then its worker was killed
         remove_leftovers(tmp_path)
         assert list(tmp_path.iterdir()) == [used.root]
     assert list(tmp_path.iterdir()) == []
