@@ -5,9 +5,11 @@ leaves it there, for load_queries.py and for whoever wants to look at plans. For
 """
 
 import json
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,6 +21,9 @@ from driftline_service.database.migrate import migrate
 from driftline_service.database.question_hash import question_hash
 from driftline_service.runs.judgement import judge_run
 from driftline_service.runs.planner import hash_lane
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
 from load_answers import FLAVOURS, answers, forced, lane, scores
 from load_place import admin, parser, url_of
 

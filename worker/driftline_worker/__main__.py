@@ -15,12 +15,16 @@ from driftline_worker.celery_app import make_app
 from driftline_worker.client import ServiceClient
 from driftline_worker.eval_environment import EnvironmentBroken, EvalEnvironment
 from driftline_worker.held_attempts import HeldAttempts
+from driftline_worker.housekeeping import keep_clean
 from driftline_worker.running_attempts import RunningAttempts
 from driftline_worker.sandbox import SandboxMissing
 from driftline_worker.settings import ENVIRONMENT_PREFIX, WorkerSettings
 from driftline_worker.work import Desk, drained, work
 
 CANNOT_START = 2
+
+STOP_CLEANING_SECONDS = 5.0
+"""A clean-up that is cut short is finished by the next."""
 _log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger("driftline.worker")
 
 
@@ -56,7 +60,11 @@ def _serve(settings: WorkerSettings) -> int:
         loglevel=settings.log_level, quiet=True,
     )  # fmt: skip
     _log.info("worker serves", queues=settings.served_queues, sandbox=desk.facts.sandbox, name=settings.name)
+    stop = threading.Event()
+    cleaning = keep_clean(settings, stop)
     worker.start()
+    stop.set()
+    cleaning.join(STOP_CLEANING_SECONDS)
     desk.client.close()
     return int(worker.exitcode or 0)
 

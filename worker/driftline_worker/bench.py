@@ -8,6 +8,7 @@ from typing import TypedDict, TypeGuard
 
 from driftline.contracts.jobs import EvaluateSpec, JobSpec
 from driftline.contracts.words import Engine, FailureKind, Layout
+from driftline.git.mirror_cache import mirror_in_use
 
 from driftline_worker.channel import Expected
 from driftline_worker.checkout import check_out, check_out_engine
@@ -57,7 +58,8 @@ class Bench:
     def _run_in(self, scratch: Scratch, spec: JobSpec, sink: Sink, stop: StopRequest) -> Ending:
         settings = self.settings
         engine = engine_environment(spec.lane, settings) if _on_vllm(spec) else None
-        self._check_out(scratch, spec)
+        with mirror_in_use(settings.mirrors, spec.source.url):
+            self._check_out(scratch, spec)
         told = child_spec(
             spec, import_dir=scratch.import_dir, threads=self.threads, settings=settings,
             engine=None if engine is None else engine.told,

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from tempfile import mkdtemp
 
 LOCK = "lock"
 """Held for as long as the folder is used."""
+
+UNBORN_SECONDS = 60.0
+"""A worker locks the folder that it made within a millisecond; one that is older and has no lock was left by a kill."""
 
 GOING = ".going-"
 """What a folder's name begins with while it is removed: a worker that is killed meanwhile leaves it without its lock."""
@@ -109,9 +113,20 @@ def remove_leftovers(parent: Path) -> None:
             with (root / LOCK).open("r") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 going = root.rename(parent / (GOING + root.name))
+        except FileNotFoundError:
+            if _long_unlocked(root):
+                remove(root)
+            continue
         except OSError:
             continue
         remove(going)
+
+
+def _long_unlocked(root: Path) -> bool:
+    try:
+        return time.time() - root.stat().st_mtime > UNBORN_SECONDS
+    except FileNotFoundError:  # its worker was faster
+        return False
 
 
 def remove(folder: Path) -> None:

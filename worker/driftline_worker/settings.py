@@ -84,6 +84,13 @@ class WorkerSettings(ChildSettings):
     retry_seconds: float = Field(
         default=150, gt=0, description="How long a service that does not answer is asked again"
     )
+    cache_bytes: int = Field(
+        default=50 * GIBIBYTE,
+        ge=0,
+        description="What the mirrors may take; the longest unused go. 0: they are others' to clean",
+    )
+    cache_days: float = Field(default=30, gt=0, description="A mirror unused for so long goes")
+    clean_seconds: float = Field(default=600, gt=0, description="Between two clean-ups")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
     @model_validator(mode="before")

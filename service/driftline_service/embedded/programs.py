@@ -44,6 +44,7 @@ def worker(stack: Stack) -> Program:
         "DRIFTLINE_WORKER_BROKER_URL": stack.broker_url,
         "DRIFTLINE_WORKER_DATA_DIR": str(stack.folder.worker),
         "DRIFTLINE_WORKER_CACHE_DIR": str(stack.folder.root / "mirrors"),  # the service's: one fetch serves both
+        "DRIFTLINE_WORKER_CACHE_BYTES": "0",  # and not the worker's to clean
         "DRIFTLINE_WORKER_ASSETS_ROOT": str(options.assets_root),
         "DRIFTLINE_WORKER_EVAL_PYTHON": str(options.eval_python),
         "DRIFTLINE_WORKER_CONCURRENCY": str(options.concurrency),
