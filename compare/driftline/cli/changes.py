@@ -9,7 +9,7 @@ import typer
 from driftline.cli import server
 from driftline.cli.failure import CommandError
 from driftline.cli.options import DEFAULT_DATA_DIR, DataDir, ServerUrl, Token
-from driftline.contracts.change_points import ChangeState
+from driftline.contracts.change_state import ChangeState
 
 
 def changes(

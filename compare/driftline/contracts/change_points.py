@@ -1,22 +1,12 @@
 """What readers get of a lane's change points: since which commit its score is another."""
 
 from datetime import datetime
-from enum import StrEnum
 from uuid import UUID
 
 from pydantic import Field
 
 from driftline.contracts.base import Contract
-
-
-class ChangeState(StrEnum):
-    """What is known and decided of a change point."""
-
-    DETECTED = "detected"
-    CONFIRMED = "confirmed"
-    ACKNOWLEDGED = "acknowledged"
-    IGNORED = "ignored"
-    FIXED = "fixed"
+from driftline.contracts.change_state import ChangeState
 
 
 class Decision(Contract):

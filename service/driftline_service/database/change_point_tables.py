@@ -1,6 +1,6 @@
 """What people decide of change points."""
 
-from driftline.contracts.change_points import ChangeState
+from driftline.contracts.change_state import ChangeState
 from sqlalchemy import BigInteger, Identity, Index, Text
 from sqlalchemy.orm import Mapped, mapped_column
 

@@ -5,7 +5,8 @@ A point itself is found anew at every look; what was decided of its commit stays
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from driftline.contracts.change_points import ChangeState, Decision, LaneChangePoints, LevelChange
+from driftline.contracts.change_points import Decision, LaneChangePoints, LevelChange
+from driftline.contracts.change_state import ChangeState
 from driftline.contracts.words import Confirmed, Verdict
 from sqlalchemy.orm import Session
 

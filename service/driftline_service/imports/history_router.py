@@ -4,7 +4,8 @@ from typing import Annotated
 from uuid import UUID
 
 from driftline.contracts.base import Contract, Name
-from driftline.contracts.change_points import ChangeState, Decision, LaneChangePoints
+from driftline.contracts.change_points import Decision, LaneChangePoints
+from driftline.contracts.change_state import ChangeState
 from driftline.contracts.imports import Address, LaneHistory, RescoreReport
 from fastapi import APIRouter, Query
 from pydantic import Field, StringConstraints
