@@ -84,4 +84,8 @@ def _table(state: RunState, jobs: Sequence[JobView]) -> RenderableType:
 
 
 def _label(job: JobView) -> str:
-    return f"{job.kind} {job.arm}" + (f" · {job.lane}" if job.lane else "") + (f" · pair {job.pair + 1}" if job.pair else "")
+    return (
+        f"{job.kind} {job.arm}"
+        + (f" · {job.lane}" if job.lane else "")
+        + (f" · pair {job.pair + 1}" if job.pair else "")
+    )

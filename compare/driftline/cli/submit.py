@@ -37,7 +37,9 @@ def submit(
         bool | None,
         typer.Option("--confirm/--no-confirm", help="Measure a first hit once more; default: as configured."),
     ] = None,
-    repeat: Annotated[int, typer.Option(min=0, help="Evaluate every lane so many times more, for its noise floor.")] = 0,
+    repeat: Annotated[
+        int, typer.Option(min=0, help="Evaluate every lane so many times more, for its noise floor.")
+    ] = 0,
     watch: Annotated[
         bool, typer.Option("--watch", help="Show progress, then the report; the exit code is the verdict.")
     ] = False,

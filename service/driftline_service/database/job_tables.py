@@ -18,7 +18,9 @@ class Job(Base):
 
     __tablename__ = "jobs"
     __table_args__ = (
-        UniqueConstraint("run_id", "kind", "arm", "lane_name", "pair", "generation", postgresql_nulls_not_distinct=True),
+        UniqueConstraint(
+            "run_id", "kind", "arm", "lane_name", "pair", "generation", postgresql_nulls_not_distinct=True
+        ),
         CheckConstraint("pair = 0 or (pair > 0 and kind = 'evaluate')", name="pair"),
         one_of("kind", JobKind),
         one_of("arm", Arm),

@@ -49,4 +49,6 @@ def margin_of(view: RunView, metric: Metric) -> float:
 
 def job_label(job: JobView) -> str:
     """A job in words: what, of which arm, on which lane."""
-    return f"{job.kind} {job.arm}" + (f", {job.lane}" if job.lane else "") + (f", pair {job.pair + 1}" if job.pair else "")
+    return (
+        f"{job.kind} {job.arm}" + (f", {job.lane}" if job.lane else "") + (f", pair {job.pair + 1}" if job.pair else "")
+    )

@@ -29,7 +29,7 @@ def answer(session: Session, attempt: Attempt, job: Job) -> Directive:
     lane = Lane.model_validate(row.lane)
     if not lane.early_stopping:
         return CARRY_ON
-    if row.stopped_after is None and job.pair == 0:  # later pairs are asked what the first was asked, with no look of their own
+    if row.stopped_after is None and job.pair == 0:  # later pairs end where the first did, with no look of their own
         _look(session, attempt, job, row, lane)
     if row.stopped_after is None:
         return CARRY_ON

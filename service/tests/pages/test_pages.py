@@ -96,7 +96,8 @@ def test_a_judged_run_shows_everything(site, store, rich_view):
     outline(page)
     read = words(page)
     for expected in (
-        "canary V1 lost 10 points under strict-match", "accuracy ✕ regressed", "V0 (hf: whole prompt)", "? suspected, not confirmed",
+        "canary V1 lost 10 points under strict-match", "accuracy ✕ regressed", "V0 (hf: whole prompt)",
+        "? suspected, not confirmed",
         "-10.00 points", "[-12.00, -8.00]", "0.6000", "0.5000", "<0.0001", "3.10", "33", "-0.01000 nats/token",
         "driftline submit --measure-noise", "52 changed answers, side by side",
         "300 of 300 questions have a teacher-forced token moved", "48 of 300 responses differ in text",
