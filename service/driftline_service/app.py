@@ -32,6 +32,7 @@ from driftline_service.auth.token import AdminToken
 from driftline_service.bisects import router as bisect_router
 from driftline_service.database.engine import make_engine, make_sessions
 from driftline_service.github import webhook
+from driftline_service.github.sources import Sources
 from driftline_service.imports import archive_router, history_router, import_router
 from driftline_service.lanes import read_lanes
 from driftline_service.metrics.served import RequestTimes, Served
@@ -87,6 +88,7 @@ def create_app(settings: Settings) -> FastAPI:
     )  # fmt: skip
     app.state.context = context
     app.state.settings = settings
+    app.state.sources = Sources.of(settings)
     app.state.sessions = context.sessions
     app.state.served = context.served
     problems.register(app)

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import structlog
 from driftline.contracts.words import FailureKind
+from driftline.git.credential import credential_for, lent
 from driftline.contracts.worker_api import Claim, Finish, WorkerFacts
 
 from driftline_worker.bench import Bench
@@ -67,8 +68,10 @@ def _attempt(desk: Desk, claim: Claim) -> None:
 
 def _ending(bench: Bench, claim: Claim, reporter: Reporter, stop: StopRequest) -> Ending:
     """The root handler: a bug of the worker fails the attempt, and the next message finds the worker well."""
+    token, url = claim.source_token, claim.spec.source.url
     try:
-        return bench.run(claim.spec, reporter, stop)
+        with lent(None if token is None else credential_for(url, token)):
+            return bench.run(claim.spec, reporter, stop)
     except Exception as error:
         _log.exception("attempt broke")
         return Failed(FailureKind.TRANSIENT, "worker_error", clipped(f"{type(error).__name__}: {error}"))

@@ -55,6 +55,9 @@ class Claim(Contract):
     attempt_token: str
     lease_seconds: int = Field(ge=1)
     spec: JobSpec
+    source_token: str | None = Field(
+        None, repr=False, description="reads a private repository, for an hour; never stored, never given to a child"
+    )
 
 
 class LineBatch(Contract):

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from driftline.git.credential import Handed, handed_over
 from driftline.git.errors import GitError
 
 LOCAL_SECONDS = 60.0
@@ -77,12 +78,17 @@ class Git:
         Raises:
             GitError: git_timeout, or git_failed if git is not installed.
         """
-        command = ["git", "--git-dir", str(self.folder), "--literal-pathspecs", *_options(), *arguments]
+        with handed_over(arguments[0]) as handed:
+            return self._answer(arguments, handed, seconds, said)
+
+    def _answer(self, arguments: Sequence[str], handed: Handed, seconds: float, said: bytes | None) -> Answer:
+        options = (*_options(), *handed.options)
+        command = ["git", "--git-dir", str(self.folder), "--literal-pathspecs", *options, *arguments]
         try:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL if said is None else subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=self._environment(), cwd="/", start_new_session=True,
+                stderr=subprocess.PIPE, env=self._environment(), cwd="/", start_new_session=True,
+                pass_fds=handed.descriptors,
             )  # fmt: skip
         except FileNotFoundError as error:
             raise GitError("git_failed", "git is not installed; install it, e.g. apt-get install git") from error

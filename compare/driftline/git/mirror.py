@@ -1,6 +1,7 @@
 """A bare mirror of one repository in a cache folder: fetched under a lock, read by SHA. Who asks is not known here."""
 
 import hashlib
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,9 @@ NO_REPOSITORY = (
     "not valid: is this a git repository",
     "not a git repository",
 )
+
+EMPTY_TAR = bytes(10_240)
+"""Two blocks of zeros end an archive; git pads it to twenty."""
 
 ATTRIBUTES = "* -export-ignore -export-subst -text -eol -ident -filter -working-tree-encoding\n"
 """Beats every .gitattributes of the tree: what is checked out is what the tree id says, byte for byte."""
@@ -158,16 +162,25 @@ class Mirror:
         """Is `first` part of `second`'s history?"""
         return self.git.ask("merge-base", "--is-ancestor", checked_sha(first), checked_sha(second)).code == 0
 
-    def tree_id(self, sha: str, path: str) -> str | None:
-        """The id of the folder `path` in a commit, None if it has no such folder. Equal ids mean equal bytes."""
-        for mode, kind, oid, _ in self._entries(sha, checked_path(path)):
-            if kind == "tree" and mode == "040000":
+    def merge_conflicts(self, onto: str, head: str) -> list[str]:
+        """Files in which `head` could not be merged into `onto` without a person; [] if it can, or nobody can tell.
+
+        Nothing is checked out; the trial merge leaves a tree in the mirror that nothing names.
+        """
+        options = ("merge-tree", "--write-tree", "--name-only", "--no-messages", "-z")
+        answer = self.git.ask(*options, checked_sha(onto), checked_sha(head))
+        return _names(answer.out)[1:] if answer.code == 1 else []
+
     def first_parents(self, good: str, bad: str) -> list[str]:
         """The commits that came after `good` on the line of first parents up to `bad` and with it, oldest first."""
         wanted = (checked_sha(bad), f"^{checked_sha(good)}")
         answer = self.git.get("rev-list", "--first-parent", "--reverse", "--end-of-options", *wanted)
         return [checked_sha(line) for line in answer.text.splitlines()]
 
+    def tree_id(self, sha: str, path: str) -> str | None:
+        """The id of the folder `path` in a commit, None if it has no such folder. Equal ids mean equal bytes."""
+        for mode, kind, oid, _ in self._entries(sha, checked_path(path)):
+            if kind == "tree" and mode == "040000":
                 return oid
         return None
 
@@ -209,6 +222,26 @@ class Mirror:
         unpacked = destination / path.rpartition("/")[2]
         archive.unpack(data, unpacked)
         return unpacked
+
+    def extract_paths(self, sha: str, paths: Iterable[str], destination: Path) -> Path:
+        """Unpack files and folders of a commit at their own places below `destination`, which must not exist.
+
+        Paths that the commit does not have are left out. Raises GitError: bad_ref, unsafe_tree.
+        """
+        there = [path for path in dict.fromkeys(map(checked_path, paths)) if self.has_path(sha, path)]
+        sizes = (size for path in there for _, _, _, size in self._entries(sha, path, "-r", "-l"))
+        size = sum(int(size) for size in sizes if size.isdigit())
+        if size > LARGEST_FOLDER_BYTES:
+            raise GitError(
+                "unsafe_tree", f"{', '.join(there)} hold {size >> 20} MB; {LARGEST_FOLDER_BYTES >> 20} are unpacked"
+            )
+        data = self.git.get("archive", "--format=tar", checked_sha(sha), "--", *there).out if there else EMPTY_TAR
+        archive.unpack(data, destination)
+        return destination
+
+    def has_path(self, sha: str, path: str) -> bool:
+        """Whether a commit has this file or folder."""
+        return bool(self._entries(sha, checked_path(path)))
 
     def _create(self) -> None:
         self.git.folder.parent.mkdir(parents=True, exist_ok=True)

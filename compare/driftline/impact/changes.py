@@ -1,10 +1,18 @@
 """What of a Python file changed: the definitions whose code differs, not its lines. Pure."""
 
-from driftline.impact.module import BODY, Module, Unreadable, parse_module
+from typing import NamedTuple
+
+from driftline.impact.module import BODY, Module, parse_module
 
 
-def changed_definitions(name: str, base: str | None, head: str | None, *, package: bool) -> list[str]:
-    """Names whose code, or whose import, differs between two texts of one module; None is a text that is not there.
+class Changed(NamedTuple):
+    definitions: list[str]
+    lines: list[int]
+    """where those that head has begin"""
+
+
+def changed_definitions(name: str, base: str | None, head: str | None, *, package: bool) -> Changed:
+    """What code, or what import, differs between two texts of one module; None is a text that is not there.
 
     A statement that defines nothing may change everything, so then all names are told.
 
@@ -16,7 +24,9 @@ def changed_definitions(name: str, base: str | None, head: str | None, *, packag
     differing = {bound for bound in told[0].keys() | told[1].keys() if told[0].get(bound) != told[1].get(bound)}
     if BODY in differing:
         differing = told[0].keys() | told[1].keys()
-    return sorted(differing - {BODY})
+    names = sorted(differing - {BODY})
+    lines = {} if after is None else after.lines
+    return Changed(names, sorted({lines[each] for each in names if each in lines}))
 
 
 def _facts(module: Module | None) -> dict[str, object]:
@@ -24,6 +34,3 @@ def _facts(module: Module | None) -> dict[str, object]:
     if module is None:
         return {}
     return {bound: module.digests.get(bound, uses) for bound, uses in module.uses.items()}
-
-
-__all__ = ["Unreadable", "changed_definitions"]

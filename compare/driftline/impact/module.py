@@ -33,6 +33,8 @@ class Module:
     digests: Mapping[str, str]
     uses: Mapping[str, frozenset[str]]
     """definition -> dotted names it refers to, as the module's imports resolve them; own ones are `<name>.<definition>`"""
+    lines: Mapping[str, int]
+    """definition -> line where it first begins"""
     imported: frozenset[str]
     """dotted names of everything imported anywhere in the file"""
 
@@ -58,6 +60,7 @@ def _module(name: str, tree: ast.Module, *, package: bool) -> Module:
     aliases, imported = _imports(tree, name, package=package)
     own = {bound for statement in tree.body for bound in _bound(statement)}
     dumped: dict[str, list[str]] = {}
+    lines: dict[str, int] = {}
     uses: dict[str, set[str]] = {}
     for statement in tree.body:
         if isinstance(statement, ast.Import | ast.ImportFrom) or _for_types_only(statement) or _docstring(statement):
@@ -65,13 +68,14 @@ def _module(name: str, tree: ast.Module, *, package: bool) -> Module:
         found = {_resolved(chain, name, own, aliases) for chain in _chains(statement)}
         for bound in _bound(statement) or [BODY]:
             dumped.setdefault(bound, []).append(ast.dump(statement))
+            lines.setdefault(bound, statement.lineno)
             uses.setdefault(bound, set()).update(found)
         for operator, function in _registered(statement):
             uses.setdefault(f"{CUSTOM_OPERATORS}.{operator}", set()).add(f"{name}.{function}")
     for alias, targets in aliases.items():
         uses.setdefault(alias, set()).update(targets)
     digests = {bound: hashlib.sha256("\n".join(parts).encode()).hexdigest() for bound, parts in dumped.items()}
-    return Module(name, digests, {bound: frozenset(found) for bound, found in uses.items()}, imported)
+    return Module(name, digests, {bound: frozenset(found) for bound, found in uses.items()}, lines, imported)
 
 
 def _imports(tree: ast.Module, name: str, *, package: bool) -> Imports:

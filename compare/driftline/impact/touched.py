@@ -32,7 +32,13 @@ def touched_files(
             found.unread.append(path)
             continue
         found.files.append(
-            Touched(path=path, operator=PurePosixPath(path).stem, definitions=changed, deleted=path not in head)
+            Touched(
+                path=path,
+                operator=PurePosixPath(path).stem,
+                definitions=changed.definitions,
+                lines=changed.lines,
+                deleted=path not in head,
+            )
         )
-        found.definitions.update(f"{name}.{each}" for each in changed)
+        found.definitions.update(f"{name}.{each}" for each in changed.definitions)
     return found

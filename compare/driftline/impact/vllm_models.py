@@ -26,8 +26,9 @@ def served_models(registry: str) -> list[Served]:
     found = []
     for key, value in _entries(registry):
         if isinstance(value, ast.Tuple):
-            words = [each.value for each in value.elts if isinstance(each, ast.Constant)]
-            if len(words) >= 2 and all(isinstance(word, str) for word in words[:2]):
+            constants = [each.value for each in value.elts if isinstance(each, ast.Constant)]
+            words = [word for word in constants if isinstance(word, str)]
+            if len(words) >= 2:
                 place = words[0] if words[0].startswith("vllm.") else f"{MODELS}.{words[0]}"
                 found.append(Served(key, f"{place}.{words[1]}"))
     return found

@@ -9,7 +9,7 @@ from sqlalchemy import Text, cast, or_, select
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
-from driftline_service.database.github_tables import GithubDelivery, GithubPull, GithubRun
+from driftline_service.database.github_tables import GithubDelivery, GithubPull, GithubRun, GithubSource
 from driftline_service.database.run_tables import Run
 
 MOST_TRIES = 5
@@ -21,6 +21,19 @@ def keep_delivery(session: Session, delivery_id: str, event: str, payload: dict[
     statement = insert(GithubDelivery).values(id=delivery_id, event=event, payload=payload)
     kept = session.execute(statement.on_conflict_do_nothing().returning(GithubDelivery.id))
     return kept.scalar_one_or_none() is not None
+
+
+def remember_source(session: Session, *, url: str, repository: str, installation_id: int, private: bool) -> None:
+    """Note through which installation a repository is read; the latest word counts."""
+    values = {"repository": repository, "installation_id": installation_id, "private": private}
+    statement = insert(GithubSource).values(url=url, **values)
+    session.execute(statement.on_conflict_do_update(index_elements=[GithubSource.url], set_=values))
+
+
+def private_source(session: Session, url: str) -> GithubSource | None:
+    """How the private repository at `url` is read; None of a public or unknown one."""
+    found = session.get(GithubSource, url)
+    return found if found is not None and found.private else None
 
 
 def next_delivery(session: Session) -> GithubDelivery | None:

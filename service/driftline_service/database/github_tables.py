@@ -27,6 +27,18 @@ class GithubDelivery(Base):
     tries: Mapped[int] = mapped_column(server_default="0")
 
 
+class GithubSource(Base):
+    """Through which installation of the App a repository is read."""
+
+    __tablename__ = "github_sources"
+
+    url: Mapped[str] = mapped_column(Text, primary_key=True)
+    """as git clones it"""
+    repository: Mapped[str] = mapped_column(Text)
+    installation_id: Mapped[int] = mapped_column(BigInteger)
+    private: Mapped[bool]
+
+
 class GithubPull(Base):
     """A pull request as the latest delivery described it, and the one comment that shows its runs."""
 
@@ -43,6 +55,8 @@ class GithubPull(Base):
     fork: Mapped[bool]
     open: Mapped[bool]
     approved_sha: Mapped[str | None] = mapped_column(Text)
+    conflicts: Mapped[str] = mapped_column(Text, server_default="")
+    """files in which the head cannot be merged into its base, in words; empty if it can"""
     notice: Mapped[str] = mapped_column(Text, server_default="")
     """said at the head of the comment: what was refused, or what is waited for"""
     comment_id: Mapped[int | None] = mapped_column(BigInteger)
@@ -65,6 +79,10 @@ class GithubRun(Base):
     run_id: Mapped[UUID] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"), primary_key=True)
     pull_id: Mapped[UUID] = mapped_column(ForeignKey("github_pulls.id", ondelete="CASCADE"))
     check_run_id: Mapped[int | None] = mapped_column(BigInteger)
+    check_sha: Mapped[str | None] = mapped_column(Text)
+    """a later head with the very same kernels, on which the check run stands; null: the run's own head"""
+    annotated: Mapped[int] = mapped_column(server_default="0")
+    """so many annotations GitHub has: it adds those of each call to what is there"""
     shown: Mapped[str | None] = mapped_column(Text)
     """sha256 of the check run as GitHub has it"""
     shown_state: Mapped[str | None] = mapped_column(Text)

@@ -4,7 +4,7 @@ from driftline_service.database.access_tables import ApiToken, AuditEntry
 from driftline_service.database.base import Base
 from driftline_service.database.bisect_tables import Bisect, BisectStep
 from driftline_service.database.change_point_tables import ChangePointDecision
-from driftline_service.database.github_tables import GithubDelivery, GithubPull, GithubRun
+from driftline_service.database.github_tables import GithubDelivery, GithubPull, GithubRun, GithubSource
 from driftline_service.database.import_tables import Import, ImportKind, ImportSample, ImportScore
 from driftline_service.database.job_tables import Attempt, ClaimToken, Job, OutboxMessage, Worker
 from driftline_service.database.result_tables import KernelBuild, KernelCase, Question, Sample, TeacherForced
@@ -19,7 +19,7 @@ PROGRESS_CHANNEL = "driftline_progress"
 __all__ = [
     "EVENTS_CHANNEL", "PROGRESS_CHANNEL", "ApiToken", "Attempt", "AuditEntry", "Base", "Bisect", "BisectStep",
     "ChangePointDecision", "ClaimToken", "Event",
-    "GithubDelivery", "GithubPull", "GithubRun", "Import", "ImportKind", "ImportSample", "ImportScore", "Job",
+    "GithubDelivery", "GithubPull", "GithubRun", "GithubSource", "Import", "ImportKind", "ImportSample", "ImportScore", "Job",
     "KernelBuild", "KernelCase", "OutboxMessage", "Question", "Repository", "Run", "RunLane", "Sample",
     "TeacherForced", "Worker",
 ]  # fmt: skip

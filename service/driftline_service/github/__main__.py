@@ -44,7 +44,7 @@ def main() -> int:
     sessions = make_sessions(engine)
     key = settings.github_private_key.get_secret_value()
     client = AppClient(settings.github_app_id, key, settings.github_api_url)
-    desk = Desk(sessions, client, Measuring(lanes, settings), settings.github_label, now_utc)
+    desk = Desk(sessions, client, Measuring(lanes, settings, client), settings.github_label, now_utc)
     showcase = Showcase(sessions, client, settings.public_url, now_utc)
     serve(Leadership(engine, LOCK_KEY), desk, showcase, stop_on_signals())
     return 0

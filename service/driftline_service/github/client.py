@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Protocol
 
-from githubkit import AppInstallationAuthStrategy, GitHub
+from githubkit import AppAuthStrategy, AppInstallationAuthStrategy, GitHub
 from githubkit.exception import GitHubException, RateLimitExceeded, RequestFailed
 
 WRITERS = frozenset({"admin", "maintain", "write"})
@@ -29,6 +29,7 @@ class Gone(Exception):  # noqa: N818
 class Client(Protocol):
     """What the desk and the showcase need; repositories are `owner/name`."""
 
+    def source_token(self, installation: int, repository: str) -> str: ...
     def may_write(self, installation: int, repository: str, user: str) -> bool: ...
     def comment(self, installation: int, repository: str, number: int, body: str, comment_id: int | None) -> int: ...
     def check_run(
@@ -43,6 +44,23 @@ class AppClient:
     def __init__(self, app_id: int, private_key: str, api_url: str) -> None:
         self._app_id, self._key, self._url = app_id, private_key, api_url
         self._installations: dict[int, GitHub[AppInstallationAuthStrategy]] = {}
+
+    def source_token(self, installation: int, repository: str) -> str:
+        """A token that may read this one repository's contents and nothing else; GitHub lets it live for an hour.
+
+        Raises:
+            GithubDown: if there is none to be had.
+        """
+        app = GitHub(AppAuthStrategy(self._app_id, self._key), base_url=self._url, timeout=TIMEOUT_SECONDS,
+                     http_cache=False, auto_retry=False)  # fmt: skip
+        wanted = {"repositories": [repository.partition("/")[2]], "permissions": {"contents": "read"}}
+        path = f"/app/installations/{installation}/access_tokens"
+        try:
+            return str(app.request("POST", path, json=wanted).json()["token"])
+        except RequestFailed as error:  # its text is not shown: an answer about tokens may hold one
+            raise GithubDown(f"POST {path}: {error.response.status_code}") from error
+        except GitHubException as error:
+            raise GithubDown(f"POST {path}: {type(error).__name__}") from error
 
     def may_write(self, installation: int, repository: str, user: str) -> bool:
         """Whether a user may write to the repository.

@@ -65,6 +65,8 @@ class Desk:
             event = events.read(delivery.event, delivery.payload)
         except ValidationError as error:
             return f"not understood: {error.error_count()} fields, first {error.errors()[0]['loc']}"
+        if event is not None:
+            self._remember(session, event)
         match event:
             case events.PullRequestEvent():
                 return self._pull_request(session, event)
@@ -76,6 +78,15 @@ class Desk:
                 return self._push(session, event)
         return "nothing to do"
 
+    @staticmethod
+    def _remember(session: Session, event: events.FromRepository) -> None:
+        """Through which installation the repository is read, if it is private."""
+        found = event.repository
+        github_queries.remember_source(
+            session, url=found.clone_url, repository=found.full_name, installation_id=event.installation.id,
+            private=found.private,
+        )  # fmt: skip
+
     def _pull_request(self, session: Session, event: events.PullRequestEvent) -> str:
         request = event.pull_request
         pull = github_queries.pull_of(session, event.repository.full_name, request.number)
@@ -83,20 +94,21 @@ class Desk:
             pull = GithubPull(repository=event.repository.full_name, number=request.number)
             session.add(pull)
         moved = pull.head_sha != request.head.sha
+        retargeted = event.action == "edited" and "base" in event.changes
         pull.installation_id, pull.clone_url = event.installation.id, event.repository.clone_url
         pull.base_ref, pull.head_sha, pull.fork = request.base.ref, request.head.sha, request.fork
         pull.open = request.state == "open"
         session.flush()
         if not pull.open:
             return self._stop(session, pull, "the pull request was closed")
-        if event.action not in ACTIONS or request.draft:
+        if (event.action not in ACTIONS and not retargeted) or request.draft:
             return "noted"
         labelled = any(label.name == self._label for label in request.labels)
         if event.action == "labeled" and (event.label is None or event.label.name != self._label):
             return "another label"
-        if moved:
+        if moved or retargeted:
             pull.notice = ""
-        return self._measuring.consider(session, pull, asked=labelled, name=request.title)
+        return self._measuring.consider(session, pull, asked=labelled, name=request.title, again=retargeted)
 
     def _comment(self, session: Session, event: events.IssueCommentEvent) -> str:
         """Only a newly made comment of a person on a pull request that is known can command."""

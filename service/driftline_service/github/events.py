@@ -21,6 +21,7 @@ class Repository(Part):
     full_name: str = Field(pattern=r"^[\w.-]+/[\w.-]+$")
     clone_url: str
     default_branch: str
+    private: bool = False
 
 
 class User(Part):
@@ -64,6 +65,8 @@ class FromRepository(Part):
 
 class PullRequestEvent(FromRepository):
     pull_request: PullRequest
+    changes: dict[str, object] = {}
+    """of action `edited`: what was another before"""
     label: Label | None = None
 
 

@@ -1,6 +1,6 @@
 """What GitHub is shown of a pull request: one comment, and one check run on the head commit. Pure: view in, fields out."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from driftline.contracts.report import RunView
 from driftline.contracts.words import RunState
@@ -21,29 +21,60 @@ CONCLUSIONS = {"green": "success", "red": "failure", "neutral": "neutral", "grey
 ENDED = {RunState.CANCELLED: "cancelled", RunState.SUPERSEDED: "skipped", RunState.FAILED: "neutral"}
 
 
-def comment(view: RunView | None, *, head: str, notice: str, public_url: str) -> str:
+class Standing(NamedTuple):
+    """How the run shown stands to the pull request as it is now."""
+
+    head: str
+    base_ref: str
+    kept: bool = False
+    """the head has moved and its kernels have not"""
+    conflicts: str = ""
+
+
+def comment(view: RunView | None, *, standing: Standing, notice: str, public_url: str) -> str:
     """The comment: what was refused or is waited for, then the latest run, and a word if it is of an older head."""
     parts = [MARKER]
     if notice:
         parts.append(notice)
     if view is not None:
-        if view.head != head:
-            parts.append(f"_The head is `{head[:10]}` now; what follows is of `{view.head[:10]}`._")
+        if view.head != standing.head:
+            parts.append(_older(view, standing))
+        if standing.conflicts:
+            parts.append(
+                f"_This branch conflicts with `{standing.base_ref}` ({standing.conflicts}): the head was tested alone, "
+                "and what a merge would make of it is not known._"
+            )
         parts += [_run(view, public_url), *_impact_under_way(view)]
     return _fitting("\n\n".join(parts), public_url)
 
 
-def check_run(view: RunView, *, public_url: str) -> dict[str, Any]:
+def _older(view: RunView, standing: Standing) -> str:
+    now, then = standing.head[:10], view.head[:10]
+    if standing.kept:
+        return (
+            f"_The head is `{now}` now, with the kernels of `{then}` byte for byte on both arms: its verdict stands._"
+        )
+    return f"_The head is `{now}` now; what follows is of `{then}`._"
+
+
+def check_run(view: RunView, *, public_url: str, kept_for: str | None = None) -> dict[str, Any]:
     """Fields of the check run on the head commit. Missing data is never green: only a judged run concludes by colour."""
     fields: dict[str, Any] = {
-        "name": CHECK_NAME, "head_sha": view.head, "external_id": str(view.run_id),
+        "name": CHECK_NAME, "head_sha": kept_for or view.head, "external_id": str(view.run_id),
         "details_url": f"{public_url}/runs/{view.run_id}",
-        "output": {"title": view.headline.sentence[:250], "summary": _fitting(_summary(view), public_url)},
+        "output": {
+            "title": view.headline.sentence[:250],
+            "summary": _fitting(_kept(view, kept_for) + _summary(view), public_url),
+        },
     }  # fmt: skip
     if not view.state.finished:
         return fields | {"status": "queued" if view.state is RunState.QUEUED else "in_progress"}
     conclusion = ENDED.get(view.state) or CONCLUSIONS[view.headline.color]
     return fields | {"status": "completed", "conclusion": conclusion}
+
+
+def _kept(view: RunView, kept_for: str | None) -> str:
+    return "" if kept_for is None else f"Measured on `{view.head[:10]}`, whose kernels are the same byte for byte.\n\n"
 
 
 def _run(view: RunView, public_url: str) -> str:

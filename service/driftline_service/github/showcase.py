@@ -18,6 +18,7 @@ from driftline_service.database.engine import Sessions
 from driftline_service.database.github_tables import GithubPull
 from driftline_service.database.run_tables import Run
 from driftline_service.github import rendering
+from driftline_service.github.annotations import A_CALL, annotations
 from driftline_service.github.client import Client, GithubDown, Gone
 from driftline_service.judging import live_view
 from driftline_service.logs import logger
@@ -54,7 +55,7 @@ class Showcase:
                 for place, run in enumerate(runs)
                 if place == 0 or _moved(session, run)
             }
-            self._show_comment(pull, views[runs[0].id] if runs else None)
+            self._show_comment(session, pull, views[runs[0].id] if runs else None)
             for run in runs:
                 if run.id in views:
                     self._show_check(session, pull, views[run.id])
@@ -66,10 +67,15 @@ class Showcase:
         else:
             pull.look, pull.tries, pull.next_try_at, pull.last_error = False, 0, None, None
 
-    def _show_comment(self, pull: GithubPull, view: RunView | None) -> None:
+    def _show_comment(self, session: Session, pull: GithubPull, view: RunView | None) -> None:
         if view is None and not pull.notice:
             return
-        body = rendering.comment(view, head=pull.head_sha, notice=pull.notice, public_url=self._url)
+        row = None if view is None else github_queries.linked(session, view.run_id)
+        standing = rendering.Standing(
+            head=pull.head_sha, base_ref=pull.base_ref, conflicts=pull.conflicts,
+            kept=row is not None and row.check_sha == pull.head_sha,
+        )  # fmt: skip
+        body = rendering.comment(view, standing=standing, notice=pull.notice, public_url=self._url)
         if (mark := _mark(body)) == pull.shown:
             return
         pull.comment_id = self._client.comment(
@@ -79,10 +85,16 @@ class Showcase:
 
     def _show_check(self, session: Session, pull: GithubPull, view: RunView) -> None:
         row = github_queries.linked(session, view.run_id)
-        fields = rendering.check_run(view, public_url=self._url)
-        if (mark := _mark(fields)) == row.shown:
+        fields = rendering.check_run(view, public_url=self._url, kept_for=row.check_sha)
+        found = annotations(view)
+        if (mark := _mark(fields | {"annotations": found})) == row.shown:
             return
-        row.check_run_id = self._client.check_run(pull.installation_id, pull.repository, fields, row.check_run_id)
+        left = found[row.annotated :]
+        for place in range(0, max(len(left), 1), A_CALL):  # what a call has told stays told if the next one fails
+            told = left[place : place + A_CALL]
+            sent = fields | {"output": fields["output"] | {"annotations": told}} if told else fields
+            row.check_run_id = self._client.check_run(pull.installation_id, pull.repository, sent, row.check_run_id)
+            row.annotated += len(told)
         row.shown = mark
 
     def _postpone(self, pull: GithubPull, error: str, wait: timedelta) -> None:

@@ -65,7 +65,7 @@ def choose_lanes(request: SubmitRequest, lanes: Lanes) -> tuple[Lane, ...]:
 def _planned(request: SubmitRequest, mirror: Mirror, lanes: tuple[Lane, ...], key: str | None) -> NewRun:
     main = mirror.default_branch()
     head_sha = pinned(mirror, request.head)
-    base_ref, base_sha = _base(request, mirror, head_sha, main)
+    base_ref, base_sha = _base(request, mirror, head_sha, request.target or main)
     if base_sha == head_sha and not request.measure_noise:
         raise Refusal("same_commit", f"base and head are both {head_sha}; measure_noise asks for such a run")
     base_kernels, head_kernels = _kernels(mirror, base_sha), _kernels(mirror, head_sha)
@@ -83,6 +83,7 @@ def _planned(request: SubmitRequest, mirror: Mirror, lanes: tuple[Lane, ...], ke
         main_branch=main, layout=head_kernels.layout, base=base, head=head, lanes=lanes, margin=request.margin,
         created_by="admin", questions=request.questions, measure_noise=request.measure_noise, idempotency_key=key,
         early_stopping=request.early_stopping, confirm=request.confirm, repeats=request.repeats,
+        conflicts=_conflicts(request, mirror, head_sha),
         impact=impact, unreachable={} if request.measure_noise else unreachable_lanes(
             lanes, impact, layout=head_kernels.layout, kernel_path=head_kernels.path
         ),
@@ -96,6 +97,11 @@ def _impact(mirror: Mirror, base: Commit, head: Commit, kernels: Kernels, lanes:
         _log.warning("impact_unknown", repository=mirror.url.shown, head=head.sha, reason=found)
         return None
     return found
+
+
+def _conflicts(request: SubmitRequest, mirror: Mirror, head_sha: str) -> tuple[str, ...]:
+    """Files in which head could not be merged into its target; asked only where a target is named."""
+    return () if request.target is None else tuple(mirror.merge_conflicts(mirror.resolve(request.target), head_sha))
 
 
 def _base(request: SubmitRequest, mirror: Mirror, head_sha: str, main: str) -> tuple[str, str]:

@@ -45,6 +45,9 @@ class SubmitRequest(Contract):
     base: Revision | None = Field(
         default=None, description="Default: where head left the main branch; on it, head's parent"
     )
+    target: Revision | None = Field(
+        default=None, description="The branch that head is to be merged into: base is where head left it. Default: main"
+    )
     lanes: list[Name] | None = Field(
         default=None, min_length=1, max_length=32, description="Default: those marked default"
     )
@@ -64,7 +67,10 @@ class SubmitRequest(Contract):
         description="Is a first hit measured once more, by a fresh pair? Default: as each lane is configured",
     )
     repeats: int = Field(
-        default=0, ge=0, le=MOST_REPEATS, description="Pairs of each lane to evaluate beyond the first, for its noise floor"
+        default=0,
+        ge=0,
+        le=MOST_REPEATS,
+        description="Pairs of each lane to evaluate beyond the first, for its noise floor",
     )
     measure_noise: bool = Field(default=False, description="base = head, both evaluated: an A/A run")
 
@@ -76,6 +82,12 @@ class SubmitRequest(Contract):
         if "://" in repo and "@" in urlsplit(repo).netloc and ":" in urlsplit(repo).netloc.rpartition("@")[0]:
             raise ValueError("must hold no password: runs and reports show the URL")
         return repo
+
+    @model_validator(mode="after")
+    def _one_way_to_name_the_base(self) -> Self:
+        if self.target is not None and (self.base is not None or self.measure_noise):
+            raise ValueError("target chooses the base itself; leave out base, and measure_noise")
+        return self
 
     @model_validator(mode="after")
     def _noise_needs_one_commit(self) -> Self:

@@ -55,6 +55,8 @@ class NewRun:
     """evaluates both arms afresh, even if they are the same code"""
     unreachable: Mapping[str, str] = field(default_factory=dict)
     """lane name -> why no changed file can reach its backend"""
+    conflicts: tuple[str, ...] = ()
+    """files in which head cannot be merged into its target: it is measured alone all the same"""
     impact: ImpactView | None = None
     """what the change reaches by the imports at head"""
     idempotency_key: str | None = None

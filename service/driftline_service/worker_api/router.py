@@ -12,6 +12,7 @@ from driftline_service.api import problems
 from driftline_service.api.problems import Problem
 from driftline_service.clock import now_utc
 from driftline_service.database.engine import Sessions
+from driftline_service.github.sources import Sources
 from driftline_service.logs import about
 from driftline_service.metrics.served import Served
 from driftline_service.worker_api import claiming, reports
@@ -47,14 +48,18 @@ Lease = Annotated[timedelta, Depends(lease_of)]
 
 
 @router.post("/jobs/{job_id}/claim", responses=problems.responses(401, 409, 422))
-def claim_job(job_id: UUID, token: Token, body: Body, sessions: Factory, lease: Lease) -> Claim:
-    """Take a job. The claim token is spent if the job is given, and only then."""
+def claim_job(job_id: UUID, token: Token, body: Body, sessions: Factory, lease: Lease, http: Request) -> Claim:
+    """Take a job. The claim token is spent if the job is given, and only then. A private repository's token goes along."""
     request = parse(ClaimRequest, body)
     with about(job_id=job_id), sessions.begin() as session:
         found = claiming.claim(session, job_id, token, request.worker, lease=lease, now=now_utc())
     if found is None:  # told after the commit, in which the job's next message was put
         raise Problem(409, "left_to_another", f"job {job_id} repeats what this worker measured; another is to take it")
-    return found
+    sources: Sources | None = getattr(http.app.state, "sources", None)
+    if sources is None:
+        return found
+    with sessions() as session:
+        return found.model_copy(update={"source_token": sources.token_for(session, found.spec.source.url)})
 
 
 @router.post(

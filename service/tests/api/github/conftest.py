@@ -44,6 +44,8 @@ class Side:
     desk: Desk
     showcase: Showcase
     name: str
+    clone_url: str = ""
+    private: bool = False
     ahead: list[timedelta] = field(default_factory=lambda: [timedelta()])
 
     def send(self, event: str, payload: dict[str, Any], *, delivery: str | None = None, secret: str = SECRET) -> Any:
@@ -61,7 +63,8 @@ class Side:
         self.showcase.step()
 
     def common(self) -> dict[str, Any]:
-        repository = {"full_name": self.name, "clone_url": str(self.repository), "default_branch": "main", "id": 1}
+        repository = {"full_name": self.name, "clone_url": self.clone_url or str(self.repository), "default_branch": "main",
+                      "id": 1, "private": self.private}  # fmt: skip
         return {"installation": {"id": 77}, "repository": repository, "sender": {"login": "ann", "type": "User"}}
 
     def pull_request(self, action: str = "opened", branch: str = "refactor", **more: Any) -> dict[str, Any]:
@@ -137,7 +140,7 @@ def side(
     with github_serving(FakeGithub(writers={"maintainer"})) as github:
         client = AppClient(12, app_key, github.url)
         lanes = read_lanes(github_settings.config_path)
-        desk = Desk(sessions, client, Measuring(lanes, github_settings), "driftline", clock)
+        desk = Desk(sessions, client, Measuring(lanes, github_settings, client), "driftline", clock)
         showcase = Showcase(sessions, client, github_settings.public_url, clock)
         name = f"acme/kernels-{uuid4().hex[:8]}"
-        yield Side(webhooks, github, sessions, repository, commits, desk, showcase, name, ahead)
+        yield Side(webhooks, github, sessions, repository, commits, desk, showcase, name, ahead=ahead)

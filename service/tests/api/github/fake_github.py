@@ -1,15 +1,19 @@
 """GitHub's REST API as far as Driftline uses it, in this process, over real HTTP. It remembers what it was sent."""
 
+import json
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 
 
 @dataclass
@@ -22,6 +26,14 @@ class FakeGithub:
     checks: dict[int, dict[str, Any]] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
     outage: list[int] = field(default_factory=list)
+    annotated: list[list[dict[str, Any]]] = field(default_factory=list)
+    """of each call that brought any"""
+    git: dict[str, Path] = field(default_factory=dict)
+    """private repository -> its bare folder, served as git's plain files to whoever holds a source token"""
+    source_tokens: list[str] = field(default_factory=list)
+    refuse_tokens: bool = False
+    fetches: list[str] = field(default_factory=list)
+    """paths that were served to a token"""
 
 
 def application(state: FakeGithub) -> FastAPI:
@@ -29,8 +41,7 @@ def application(state: FakeGithub) -> FastAPI:
 
     @app.middleware("http")
     async def remember(request: Request, call_next: Any) -> Any:
-        tokens = request.url.path.endswith("/access_tokens")
-        if not tokens:
+        if not request.url.path.endswith("/access_tokens") and ".git/" not in request.url.path:
             state.calls.append((request.method, request.url.path))
             if state.outage:
                 return JSONResponse(
@@ -41,10 +52,18 @@ def application(state: FakeGithub) -> FastAPI:
         return await call_next(request)
 
     @app.post("/app/installations/{installation}/access_tokens", status_code=201)
-    def token(installation: int, request: Request) -> dict[str, Any]:
+    async def token(installation: int, request: Request) -> Any:
         assert request.headers["authorization"].startswith("Bearer ey"), "the App signs with its key"
+        made = "ghs_installation"
+        body = await request.body()
+        if b"permissions" in body:
+            if state.refuse_tokens:
+                return JSONResponse({"message": "suspended"}, status_code=403)
+            assert json.loads(body)["permissions"] == {"contents": "read"}, "no more than fetching needs"
+            made = f"ghs_{token_hex(18)}"
+            state.source_tokens.append(made)
         return {
-            "token": "ghs_installation", "expires_at": "2099-01-01T00:00:00Z", "permissions": {},
+            "token": made, "expires_at": "2099-01-01T00:00:00Z", "permissions": {},
             "repository_selection": "all",
         }  # fmt: skip
 
@@ -75,7 +94,19 @@ def application(state: FakeGithub) -> FastAPI:
     @app.patch("/repos/{owner}/{name}/check-runs/{check_id}")
     async def change(owner: str, name: str, check_id: int, request: Request) -> dict[str, Any]:
         state.checks[check_id] = await request.json()
+        if told := state.checks[check_id]["output"].get("annotations"):
+            state.annotated.append(told)
         return {"id": check_id}
+
+    @app.get("/{owner}/{name}.git/{path:path}")
+    def plain_git(owner: str, name: str, path: str, request: Request) -> Response:
+        """git's own "dumb" protocol: the files of a bare repository after `git update-server-info`."""
+        allowed = [b64encode(f"x-access-token:{each}".encode()).decode() for each in state.source_tokens]
+        if request.headers.get("authorization", "").removeprefix("Basic ") not in allowed:
+            return Response(status_code=401, headers={"WWW-Authenticate": 'Basic realm="GitHub"'})
+        state.fetches.append(path)
+        file = state.git[f"{owner}/{name}"] / path
+        return Response(file.read_bytes()) if file.is_file() else Response(status_code=404)
 
     return app
 
