@@ -30,8 +30,9 @@ test-gpu: envs ## the operators' tests on this machine's GPU, and those that nee
 	$(EVAL)/python -P -m pytest kernels/tests/varlen -m "not history"
 	$(EVAL)/python -P -m pytest kernels/tests/conformance -m gpu
 
-test-history: envs ## the kernel check on vLLM's own history: make test-history VLLM_REPO=/path/to/vllm
+test-history: envs ## kernel check, impact and modes on vLLM's own history: make test-history VLLM_REPO=/path/to/vllm
 	$(EVAL)/python -P -m pytest kernels/tests -m history
+	$(CONTROL)/python -P -m pytest compare/tests/impact worker/tests/vllm_engine -m history
 
 test-vllm: envs vllm-env ## the vLLM lanes on the real V1 engine, on this CPU, through service and worker
 	$(CONTROL)/python -P tests/run.py vllm
