@@ -48,7 +48,8 @@ class HeldAttempts:
     @contextmanager
     def holding(self, attempt_id: UUID, token: str) -> Iterator[None]:
         """Remembered while the block runs. A disk that takes no file costs only the early return."""
-        descriptor, path = -1, None
+        descriptor = -1
+        path: Path | None = None
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor, name = mkstemp(suffix=UNFINISHED, dir=self.folder)

@@ -2,10 +2,16 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from itertools import count
 from typing import Any, Protocol
 
 from githubkit import AppAuthStrategy, AppInstallationAuthStrategy, GitHub
 from githubkit.exception import GitHubException, RateLimitExceeded, RequestFailed
+
+from driftline_service.github.rendering import MARKER
+
+PAGE = 100
+"""The most that GitHub lists at once."""
 
 WRITERS = frozenset({"admin", "maintain", "write"})
 TIMEOUT_SECONDS = 20.0
@@ -87,8 +93,10 @@ class AppClient:
                 pass
             else:
                 return comment_id
-        answer = self._send(installation, "POST", f"/repos/{repository}/issues/{number}/comments", {"body": body})
-        return int(answer["id"])
+        path = f"/repos/{repository}/issues/{number}/comments"
+        if comment_id is None and (earlier := self._unanswered_comment(installation, path)) is not None:
+            return self.comment(installation, repository, number, body, earlier)
+        return int(self._send(installation, "POST", path, {"body": body})["id"])
 
     def check_run(self, installation: int, repository: str, fields: Mapping[str, Any], check_run_id: int | None) -> int:
         """Make or update a check run; its id.
@@ -99,7 +107,28 @@ class AppClient:
         if check_run_id is not None:
             self._send(installation, "PATCH", f"/repos/{repository}/check-runs/{check_run_id}", fields)
             return check_run_id
+        earlier = self._unanswered_check(installation, repository, fields)
+        if earlier is not None:
+            return self.check_run(installation, repository, fields, earlier)
         return int(self._send(installation, "POST", f"/repos/{repository}/check-runs", fields)["id"])
+
+    def _unanswered_comment(self, installation: int, path: str) -> int | None:
+        """The App's comment that GitHub wrote although its answer never came: a second one would stand beside it."""
+        for page in count(1):
+            found: Any = self._send(installation, "GET", f"{path}?per_page={PAGE}&page={page}")
+            for one in found:
+                if (one.get("performed_via_github_app") or {}).get("id") == self._app_id and MARKER in one["body"]:
+                    return int(one["id"])
+            if len(found) < PAGE:
+                break
+        return None
+
+    def _unanswered_check(self, installation: int, repository: str, fields: Mapping[str, Any]) -> int | None:
+        """As for the comment: a check run is told by the run's id, which it carries as `external_id`."""
+        query = f"check_name={fields['name']}&app_id={self._app_id}&filter=all&per_page={PAGE}"
+        found = self._send(installation, "GET", f"/repos/{repository}/commits/{fields['head_sha']}/check-runs?{query}")
+        same = (one["id"] for one in found["check_runs"] if one["external_id"] == fields["external_id"])
+        return next((int(one) for one in same), None)
 
     def _send(self, installation: int, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         try:

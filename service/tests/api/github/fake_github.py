@@ -1,5 +1,6 @@
 """GitHub's REST API as far as Driftline uses it, in this process, over real HTTP. It remembers what it was sent."""
 
+import asyncio
 import json
 import threading
 import time
@@ -15,17 +16,22 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, Response
 
+APP_ID = 12
+LATE_SECONDS = 1.0
+"""Longer than a test's client waits."""
+
 
 @dataclass
 class FakeGithub:
-    """State of one repository. `outage` answers so many requests with that status first."""
+    """State of one repository. `outage` is what becomes of the next requests: a status to answer with and do nothing, or
+    `lost` and `late`: done, and then answered 502 or only after LATE_SECONDS."""
 
     url: str = ""
     writers: set[str] = field(default_factory=set)
     comments: dict[int, str] = field(default_factory=dict)
     checks: dict[int, dict[str, Any]] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
-    outage: list[int] = field(default_factory=list)
+    outage: list[int | str] = field(default_factory=list)
     annotated: list[list[dict[str, Any]]] = field(default_factory=list)
     """of each call that brought any"""
     git: dict[str, Path] = field(default_factory=dict)
@@ -36,6 +42,15 @@ class FakeGithub:
     """paths that were served to a token"""
 
 
+async def trouble(kind: int | str, request: Request, call_next: Any) -> Any:
+    if isinstance(kind, str):
+        await call_next(request)
+        await asyncio.sleep(LATE_SECONDS if kind == "late" else 0)
+        kind = 502
+    headers = {"Retry-After": "90"} | ({"X-RateLimit-Remaining": "0"} if kind in (403, 429) else {})
+    return JSONResponse({"message": "not now"}, status_code=kind, headers=headers)
+
+
 def application(state: FakeGithub) -> FastAPI:
     app = FastAPI()
 
@@ -44,9 +59,7 @@ def application(state: FakeGithub) -> FastAPI:
         if not request.url.path.endswith("/access_tokens") and ".git/" not in request.url.path:
             state.calls.append((request.method, request.url.path))
             if state.outage:
-                return JSONResponse(
-                    {"message": "not now"}, status_code=state.outage.pop(0), headers={"Retry-After": "90"}
-                )
+                return await trouble(state.outage.pop(0), request, call_next)
             if request.headers.get("authorization") not in ("token ghs_installation", "Bearer ghs_installation"):
                 return JSONResponse({"message": "Bad credentials"}, status_code=401)
         return await call_next(request)
@@ -77,6 +90,25 @@ def application(state: FakeGithub) -> FastAPI:
         made = 1000 + len(state.comments)
         state.comments[made] = (await request.json())["body"]
         return {"id": made}
+
+    @app.get("/repos/{owner}/{name}/issues/{number}/comments")
+    def comments(owner: str, name: str, number: int, per_page: int, page: int) -> list[dict[str, Any]]:
+        """A person's, who quotes the App's, and the App's."""
+        said = [{"id": 1, "body": "> <!-- driftline -->", "performed_via_github_app": None}]
+        said += [
+            {"id": key, "body": body, "performed_via_github_app": {"id": APP_ID}}
+            for key, body in state.comments.items()
+        ]
+        return said[per_page * (page - 1) : per_page * page]
+
+    @app.get("/repos/{owner}/{name}/commits/{sha}/check-runs")
+    def check_runs(owner: str, name: str, sha: str, check_name: str, app_id: int) -> dict[str, Any]:
+        found = [
+            {"id": key, "external_id": one["external_id"]}
+            for key, one in state.checks.items()
+            if (one["head_sha"], one["name"], app_id) == (sha, check_name, APP_ID)
+        ]
+        return {"check_runs": found, "total_count": len(found)}
 
     @app.patch("/repos/{owner}/{name}/issues/comments/{comment_id}")
     async def edit(owner: str, name: str, comment_id: int, request: Request) -> Any:
