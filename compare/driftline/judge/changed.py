@@ -22,12 +22,17 @@ def changed_in_lane(lane: LaneEvidence) -> Iterator[ChangedSample]:
     """One lane's changed questions; none while an arm is missing."""
     if not isinstance(lane.base, EvaluationEvidence) or not isinstance(lane.head, EvaluationEvidence):
         return
-    base, head = Answers(lane.base), Answers(lane.head)
+    yield from changed_between(lane.lane.name, lane.base, lane.head)
+
+
+def changed_between(lane: str, one_arm: EvaluationEvidence, other_arm: EvaluationEvidence) -> Iterator[ChangedSample]:
+    """The changed ones among the questions of two evaluations, whole or in part: base's, then head's."""
+    base, head = Answers(one_arm), Answers(other_arm)
     for doc_id in changed_questions(base, head):
         one, other = base.by_doc[doc_id], head.by_doc[doc_id]
         tokens = paired_logprobs(one, other)
         yield ChangedSample(
-            lane=lane.lane.name, doc_id=doc_id, question=one.question, target=one.target, base_response=one.response,
+            lane=lane, doc_id=doc_id, question=one.question, target=one.target, base_response=one.response,
             head_response=other.response, base_right=base.right_by_filter(doc_id), head_right=head.right_by_filter(doc_id),
             first_different_word=first_different_word(one.response, other.response),
             logprob_move=float(np.abs(tokens[1] - tokens[0]).max()) if tokens is not None else None,

@@ -34,7 +34,12 @@ def context(request: Request) -> Context:
     return cast(Context, request.app.state.context)
 
 
-ContextDep = Annotated[Context, Depends(context)]
+async def _context(request: Request) -> Context:
+    """Async though it awaits nothing: FastAPI sends what is not through a thread, on every request."""
+    return context(request)
+
+
+ContextDep = Annotated[Context, Depends(_context)]
 
 
 def session(found: ContextDep) -> Iterator[Session]:

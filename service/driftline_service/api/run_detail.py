@@ -19,7 +19,7 @@ from driftline_service.api.problems import Problem
 from driftline_service.api.run_list import unknown_run
 from driftline_service.database.run_queries import lanes_of, run_by_id
 from driftline_service.database.tables import Run
-from driftline_service.judging import changed_samples_of, live_view
+from driftline_service.judging import changed_answers, live_view
 
 router = APIRouter(prefix="/api/v1/runs/{run_id}", tags=["runs"])
 
@@ -87,9 +87,10 @@ def list_samples(run_id: UUID, session: SessionDep, wanted: Annotated[SampleFilt
     _known_lane(session, run_id, wanted.lane)
     if not wanted.changed:
         raise Problem(422, "malformed", "changed: only changed samples are listed; ask for changed=true")
-    changed = changed_samples_of(session, run_id)
-    fitting = [sample for sample in changed if wanted.lane in (None, sample.lane)]
-    return SamplePage(total=len(fitting), samples=fitting[wanted.offset : wanted.offset + wanted.limit])
+    changed = changed_answers(session, run_id)
+    fitting = [place for place in changed.places if wanted.lane in (None, place.lane)]
+    shown = changed.load(session, fitting[wanted.offset : wanted.offset + wanted.limit])
+    return SamplePage(total=len(fitting), samples=shown)
 
 
 def _known_lane(session: Session, run_id: UUID, wanted: str | None) -> None:

@@ -1,5 +1,6 @@
 """Named queries on the outbox and the claim tokens its messages carry."""
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -16,8 +17,9 @@ def enqueue(session: Session, job_id: UUID, not_before: datetime) -> None:
     session.add(OutboxMessage(job_id=job_id, not_before=not_before))
 
 
-def next_due(session: Session, now: datetime) -> tuple[OutboxMessage, Job, int] | None:
-    """The most urgent message and its priority, of equals the one that has waited longest; locked, another sender skips it."""
+def due(session: Session, now: datetime, most: int) -> list[tuple[OutboxMessage, Job, int]]:
+    """The most urgent messages and their priorities, of equals those that have waited longest; locked, another sender skips
+    them."""
     urgency = priority_of(Run)
     query = (
         select(OutboxMessage, Job, urgency)
@@ -25,15 +27,18 @@ def next_due(session: Session, now: datetime) -> tuple[OutboxMessage, Job, int] 
         .join(Run, Run.id == Job.run_id)
         .where(OutboxMessage.sent_at.is_(None), OutboxMessage.not_before <= now)
         .order_by(urgency, OutboxMessage.not_before, OutboxMessage.created_at)
-        .limit(1)
+        .limit(most)
         .with_for_update(skip_locked=True, of=OutboxMessage)
     )
-    row = session.execute(query.execution_options(populate_existing=True)).one_or_none()
-    return None if row is None else (row[0], row[1], row[2])
+    rows = session.execute(query.execution_options(populate_existing=True))
+    return [(message, job, priority) for message, job, priority in rows]
 
 
-def mark_sent(session: Session, message_id: UUID, now: datetime) -> None:
-    session.execute(update(OutboxMessage).where(OutboxMessage.id == message_id).values(sent_at=now, last_error=None))
+def mark_sent(session: Session, sent: Mapping[UUID, datetime]) -> None:
+    """message -> when it went."""
+    values = [{"id": message_id, "sent_at": at, "last_error": None} for message_id, at in sent.items()]
+    if values:
+        session.execute(update(OutboxMessage), values)
 
 
 def last_sent_before(session: Session, job_id: UUID, moment: datetime) -> datetime | None:
@@ -48,8 +53,14 @@ def first_sent(session: Session, job_id: UUID) -> datetime | None:
 
 
 def postpone(session: Session, message_id: UUID, not_before: datetime, error: str) -> None:
-    values = {"not_before": not_before, "last_error": error}
+    """Once more, then: it was tried."""
+    values = {"not_before": not_before, "last_error": error, "tries": OutboxMessage.tries + 1}
     session.execute(update(OutboxMessage).where(OutboxMessage.id == message_id).values(values))
+
+
+def forget_tokens(session: Session, token_hashes: Iterable[str]) -> None:
+    """Of messages that did not go."""
+    session.execute(delete(ClaimToken).where(ClaimToken.token_hash.in_(tuple(token_hashes))))
 
 
 def use_claim_token(session: Session, token_hash: str, job_id: UUID, now: datetime) -> bool:

@@ -1,6 +1,6 @@
 """Named queries on what children reported, as plain values of driftline."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from driftline.contracts import channel
@@ -16,8 +16,10 @@ NOISE_EVALUATIONS = 20
 """The newest evaluations of a lane that its noise floor looks at: each pair costs a comparison of all its questions."""
 
 
-def samples_of(session: Session, attempt_id: UUID) -> tuple[SampleEvidence, ...]:
-    """An attempt's samples with their teacher-forced log-probabilities, in the fixed order."""
+def samples_of(
+    session: Session, attempt_id: UUID, doc_ids: Collection[int] | None = None
+) -> tuple[SampleEvidence, ...]:
+    """An attempt's samples, or those of some questions, with their teacher-forced log-probabilities, in the fixed order."""
     forced = and_(lies_in(TeacherForced, attempt_id), TeacherForced.doc_id == Sample.doc_id)
     query = (
         select(
@@ -30,6 +32,8 @@ def samples_of(session: Session, attempt_id: UUID) -> tuple[SampleEvidence, ...]
         .where(lies_in(Sample, attempt_id))
         .order_by(Sample.rank)
     )  # fmt: skip
+    if doc_ids is not None:
+        query = query.where(Sample.doc_id.in_(doc_ids))
     return tuple(SampleEvidence(*row) for row in session.execute(query))
 
 

@@ -1,17 +1,19 @@
-"""Empties the outbox: mints a claim token, gives the message to the broker, notes that it went."""
+"""Empties the outbox, a batch at a time: mints claim tokens, gives the messages to the broker, notes which went."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from driftline.contracts.words import JobState
+from sqlalchemy.orm import Session
 
 from driftline_service.database import outbox_queries
 from driftline_service.database.engine import Sessions
 from driftline_service.database.tables import ClaimToken
 from driftline_service.dispatch import tokens
 from driftline_service.dispatch.producer import BrokerDown, Producer
+from driftline_service.dispatch.tokens import Token
 from driftline_service.logs import about, logger
 
 CLAIM_TOKEN_LIFE = timedelta(hours=1)
@@ -26,20 +28,25 @@ MAX_TRIES_FOR_BACK_OFF = 6
 _log = logger("driftline.dispatch")
 
 
+BATCH = 25
+"""Messages of one transaction: with one of their own each, 500 jobs took 16 s on two busy cores. A crash in between sends
+so many twice."""
+
+
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """One message, ready to go. Without a token there is nothing left to ask for."""
+    """One message, ready to go. `tries` counts this one."""
 
     message_id: UUID
     job_id: UUID
     queue: str
     tries: int
     priority: int
-    claim_token: str | None = field(repr=False)
+    token: Token = field(repr=False)
 
 
 class Sender:
-    """One pass over the outbox at a time. A crash between two steps sends a message again, with a token of its own."""
+    """One pass over the outbox at a time. A crash between two steps sends messages again, with tokens of their own."""
 
     def __init__(self, sessions: Sessions, producer: Producer, clock: Callable[[], datetime]) -> None:
         self._sessions = sessions
@@ -49,40 +56,51 @@ class Sender:
     def send_due(self) -> int:
         """Send what is due and return how many messages went. A broker that is down ends the pass; its row waits."""
         sent = 0
-        while (letter := self._take()) is not None:
-            if letter.claim_token is None:
-                continue
-            with about(job_id=letter.job_id):
-                if not self._deliver(letter, letter.claim_token):
-                    break
-            sent += 1
+        while (letters := self._take()) is not None:
+            gone = self._deliver(letters)
+            sent += gone
+            if gone < len(letters):
+                break
         return sent
 
-    def _take(self) -> Letter | None:
-        """Commit the token before the message leaves: a fast worker claims before this process runs again."""
+    def _take(self) -> list[Letter] | None:
+        """The next batch, less what nobody needs any more; None if nothing is due. Tokens are committed before a message
+        leaves: a fast worker claims before this process runs again."""
         now = self._clock()
         with self._sessions.begin() as session:
-            due = outbox_queries.next_due(session, now)
-            if due is None:
-                return None
-            message, job, priority = due
-            if job.state is not JobState.QUEUED:
-                session.delete(message)
-                return Letter(message.id, job.id, job.queue, message.tries, priority, None)
-            token = tokens.mint()
-            session.add(ClaimToken(token_hash=token.hash, job_id=job.id, expires_at=now + CLAIM_TOKEN_LIFE))
-            message.tries += 1
-            return Letter(message.id, job.id, job.queue, message.tries, priority, token.secret)
+            rows = outbox_queries.due(session, now, BATCH)
+            letters = []
+            for message, job, priority in rows:
+                if job.state is not JobState.QUEUED:
+                    session.delete(message)
+                    continue
+                token = tokens.mint()
+                session.add(ClaimToken(token_hash=token.hash, job_id=job.id, expires_at=now + CLAIM_TOKEN_LIFE))
+                letters.append(Letter(message.id, job.id, job.queue, message.tries + 1, priority, token))
+        return letters if rows else None
 
-    def _deliver(self, letter: Letter, claim_token: str) -> bool:
-        try:
-            self._producer.send(letter.queue, letter.job_id, claim_token, priority=letter.priority)
-        except BrokerDown as error:
-            wait = min(timedelta(seconds=2 ** min(letter.tries - 1, MAX_TRIES_FOR_BACK_OFF)), LONGEST_BACK_OFF)
-            _log.warning("the broker took no message", error=str(error), tries=letter.tries, wait=str(wait))
-            with self._sessions.begin() as session:
-                outbox_queries.postpone(session, letter.message_id, self._clock() + wait, str(error))
-            return False
+    def _deliver(self, letters: Sequence[Letter]) -> int:
+        """How many went, in their order, until the broker took no more."""
+        sent: dict[UUID, datetime] = {}
+        refused: BrokerDown | None = None
+        for letter in letters:
+            try:
+                with about(job_id=letter.job_id):
+                    self._producer.send(letter.queue, letter.job_id, letter.token.secret, priority=letter.priority)
+            except BrokerDown as error:
+                refused = error
+                break
+            sent[letter.message_id] = self._clock()
         with self._sessions.begin() as session:
-            outbox_queries.mark_sent(session, letter.message_id, self._clock())
-        return True
+            outbox_queries.mark_sent(session, sent)
+            if refused is not None:
+                self._keep_back(session, letters[len(sent) :], refused)
+        return len(sent)
+
+    def _keep_back(self, session: Session, letters: Sequence[Letter], refused: BrokerDown) -> None:
+        """The first was refused and waits; the others were not tried."""
+        first = letters[0]
+        wait = min(timedelta(seconds=2 ** min(first.tries - 1, MAX_TRIES_FOR_BACK_OFF)), LONGEST_BACK_OFF)
+        _log.warning("the broker took no message", error=str(refused), tries=first.tries, wait=str(wait))
+        outbox_queries.postpone(session, first.message_id, self._clock() + wait, str(refused))
+        outbox_queries.forget_tokens(session, (letter.token.hash for letter in letters))

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from driftline.contracts.impact import ImpactView
-from driftline.contracts.report import ChangedSample, RunView
+from driftline.contracts.report import RunView
 from driftline.contracts.words import RunState
-from driftline.judge import changed_samples, judge
+from driftline.judge import judge
 from sqlalchemy.orm import Session
 
 from driftline_service.database.tables import Run
@@ -31,12 +31,3 @@ def live_view(session: Session, run_id: UUID) -> RunView:
 
 def _impact(run: Run) -> ImpactView | None:
     return None if run.impact is None else ImpactView.model_validate(run.impact)
-
-
-def changed_samples_of(session: Session, run_id: UUID) -> list[ChangedSample]:
-    """Questions whose response or correctness differs between the arms, lane by lane.
-
-    Raises:
-        sqlalchemy.exc.NoResultFound: if there is no such run.
-    """
-    return list(changed_samples(load_evidence(session, run_id, with_noise=False)))

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from driftline_service.api.context import ContextDep, SessionDep
 from driftline_service.database.run_queries import lanes_of, run_by_id
 from driftline_service.database.tables import Run
-from driftline_service.judging import changed_samples_of, live_view
+from driftline_service.judging import changed_answers, live_view
 from driftline_service.pages import renderer
 from driftline_service.pages.page_route import NotFound, PageRoute
 from driftline_service.pages.run_page import margin_of, run_page
@@ -76,8 +76,14 @@ def show_samples(
     lanes = [each.name for each in lanes_of(session, run.id)]
     if lane and lane not in lanes:
         raise NotFound(f"Run {run.id} has no lane {lane}.")
-    answers = samples_page(changed_samples_of(session, run.id), lanes=lanes, lane=lane, offset=offset)
-    values = {"run": run, "answers": answers, "moved_filters": moved_filters}
+    changed = changed_answers(session, run.id)
+    answers = samples_page(changed.places, lanes=lanes, lane=lane, offset=offset)
+    values = {
+        "run": run,
+        "answers": answers,
+        "shown": changed.load(session, answers.shown),
+        "moved_filters": moved_filters,
+    }
     return renderer.page(found.settings.dashboards_dir, "samples.html", values)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from driftline.contracts.report import ChangedSample
 
@@ -9,11 +10,21 @@ PAGE = 20
 """answers; each takes half a screen"""
 
 
+class OfALane(Protocol):
+    """What is paged: an answer, or where one is."""
+
+    @property
+    def lane(self) -> str: ...
+
+
+Answer = TypeVar("Answer", bound=OfALane)
+
+
 @dataclass(frozen=True, slots=True)
-class SamplesPage:
+class SamplesPage(Generic[Answer]):
     """A page of them. `counts` is per lane, of all; offsets are None where there is no such page."""
 
-    shown: tuple[ChangedSample, ...]
+    shown: tuple[Answer, ...]
     lane: str
     counts: dict[str, int]
     total: int
@@ -22,7 +33,7 @@ class SamplesPage:
     next: int | None
 
 
-def samples_page(changed: Sequence[ChangedSample], *, lanes: Sequence[str], lane: str, offset: int) -> SamplesPage:
+def samples_page(changed: Sequence[Answer], *, lanes: Sequence[str], lane: str, offset: int) -> SamplesPage[Answer]:
     """The answers from `offset` on; `lane` is empty for all lanes."""
     fitting = [sample for sample in changed if lane in ("", sample.lane)]
     counts = {name: sum(sample.lane == name for sample in changed) for name in lanes}
