@@ -6,8 +6,8 @@ from uuid import UUID
 
 import structlog
 from driftline.contracts.words import FailureKind
-from driftline.git.credential import credential_for, lent
 from driftline.contracts.worker_api import Claim, Finish, WorkerFacts
+from driftline.git.credential import credential_for, lent
 
 from driftline_worker.bench import Bench
 from driftline_worker.client import Gone, Refused, ServiceClient, Unreachable

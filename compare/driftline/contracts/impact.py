@@ -12,7 +12,9 @@ class Touched(Contract):
     path: str
     operator: str = Field(description="the file's name without its ending, e.g. ssd_chunk_scan")
     definitions: list[str] = Field(description="functions, classes and constants whose code differs; [] if none does")
-    lines: list[int] = Field(default_factory=list, description="where those of them that head has begin; 1 is the first")
+    lines: list[int] = Field(
+        default_factory=list, description="where those of them that head has begin; 1 is the first"
+    )
     deleted: bool = False
 
 
