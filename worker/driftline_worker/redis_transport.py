@@ -21,9 +21,9 @@ class QoS(redis.QoS):
         A server that still has it gives it to somebody again; the service answers that its claim token is spent.
         """
         try:
-            self._remove_from_indices(delivery_tag).execute()
+            self._remove_from_indices(delivery_tag).execute()  # type: ignore[no-untyped-call]
         finally:
-            virtual.QoS.ack(self, delivery_tag)
+            virtual.QoS.ack(self, delivery_tag)  # type: ignore[no-untyped-call]
 
 
 class Channel(redis.Channel):
