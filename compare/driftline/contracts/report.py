@@ -190,6 +190,7 @@ class JobView(Contract):
     kind: JobKind
     arm: Arm
     lane: str | None
+    pair: int = Field(0, ge=0, description="which pair of evaluations of the lane; the first decides")
     state: JobState
     attempts: int
     phase: str | None = None
@@ -252,7 +253,6 @@ class ChangedSample(Contract):
     question: str
     target: str
     base_response: str
-    pair: int = Field(0, ge=0, description="which pair of evaluations of the lane; the first decides")
     head_response: str
     base_right: dict[str, bool]
     head_right: dict[str, bool]
