@@ -28,8 +28,8 @@ def outcome_of(run: Run) -> Judged:
     if lane.broken or lane.unsupported or not (lane.comparisons or lane.verdict is Verdict.EQUIVALENT):
         return Judged(StepOutcome.SKIPPED, why)
     match lane.verdict:
-        case Verdict.REGRESSED:
-            return Judged(StepOutcome.BAD, why)
+        case Verdict.REGRESSED:  # the cell that says so, whatever the others leave open
+            return Judged(StepOutcome.BAD, next((each for each in lane.reasons if " regressed by " in each), why))
         case Verdict.EQUIVALENT | Verdict.IMPROVED:
             return Judged(StepOutcome.GOOD, why)
         case Verdict.UNDERPOWERED if saw_enough([lane], view.margin):

@@ -99,6 +99,7 @@ def test_the_planted_commit_is_found(world, worker, begin):
         (9, "bad"), (4, "good"), (6, "bad"), (5, "good"),
     ]  # fmt: skip
     assert all(step.run_state is RunState.DONE and step.why for step in view.steps)
+    assert "strict-match regressed by -30.0 points" in view.steps[0].why
     assert [step.questions for step in view.steps] == [2 * QUESTIONS, QUESTIONS, QUESTIONS, QUESTIONS], (
         "good is measured once"
     )

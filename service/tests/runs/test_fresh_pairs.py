@@ -7,7 +7,7 @@ from driftline.contracts.words import Arm, Confirmed, JobState, RunState, Verdic
 from driftline.report import markdown, run_report
 from driftline_service.database import job_queries
 from driftline_service.database.tables import Attempt, Job, OutboxMessage, Worker
-from driftline_service.github.rendering import comment
+from driftline_service.github.rendering import Standing, comment
 from driftline_service.judging import live_view
 from driftline_service.runs.cancellation import cancel
 from driftline_service.runs.fresh_pairs import ANOTHER_WORKER, LONGEST_WAIT, UNCLAIMED
@@ -121,7 +121,7 @@ def test_while_it_runs_readers_see_suspected_and_what_is_left(world, worker, lan
     assert view.headline.sentence.startswith("Suspected: Accuracy regressed on canary V1.")
     assert "suspected: a fresh pair is being measured" in view.lanes[0].reasons
     assert view.remaining_seconds is not None
-    shown = comment(view, head=view.head, notice="", public_url="http://drift.example.org")
+    shown = comment(view, standing=Standing(view.head, "main"), notice="", public_url="http://drift.example.org")
     assert "evaluating, about" in shown and "Suspected: Accuracy regressed on canary V1." in shown
     (planned,) = [event.message for event in view.events if event.kind == "confirmation_planned"]
     assert planned.startswith("suspected on canary V1: a fresh pair is measured to confirm it (about 1 min")
