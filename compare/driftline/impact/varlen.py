@@ -39,7 +39,7 @@ def impact(change: Change) -> Found:
 
 def why_unseen(lane: Lane, kernel_path: str) -> str | None:
     """Why a lane sees nothing of this layout's kernels, whatever changed in them; None if it may."""
-    if lane.engine is Engine.VLLM:
+    if lane.engine is Engine.VLLM and lane.backend not in BACKENDS:
         return f"vLLM serves Mamba2 with operators of its own and loads nothing of {kernel_path}"
     return None
 

