@@ -56,7 +56,7 @@ def asked_facts(
         "model": lane.model_name,
         "model_revision": lane.model_revision,
         "model_weights_sha256": files_sha256(spec.model_path, ("*.safetensors", "*.bin")),
-        "model_config_sha256": files_sha256(spec.model_path, ("config.json",)),
+        "model_config_sha256": files_sha256(spec.model_path, ("config.json", "*.py")),
         "tokenizer_probe_sha256": text_sha256(list(probe)),
         "dataset_test_sha256": file_sha256(spec.test_path),
         "dataset_train_sha256": file_sha256(spec.train_path),

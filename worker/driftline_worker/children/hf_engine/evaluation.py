@@ -68,6 +68,7 @@ def load_model(spec: EvaluationSpec) -> ObservedLM:
             device=spec.device,
             batch_size=spec.batch_size,
             max_length=arguments.get("max_length"),
+            trust_remote_code=bool(arguments.get("trust_remote_code", False)),
             **optional,
         )
     except Exception as error:

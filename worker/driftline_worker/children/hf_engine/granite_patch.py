@@ -1,18 +1,21 @@
-"""The kernels under test in place of transformers' Mamba2 functions (transformers 5, GraniteMoeHybrid).
+"""The kernels under test in place of transformers' Mamba2 functions (transformers 5, GraniteMoeHybrid and what does as it does).
 
 The layers look these functions up in their module at every call. They pass padded batches; the kernels take packed
 sequences, so each forward's padding is stripped by one layout that all its layers share.
 """
 
+import sys
 from types import ModuleType
 from typing import Any
 
 from torch import Tensor, nn
-from transformers.models.granitemoehybrid import modeling_granitemoehybrid as granite
 
 from .batch_layout import BatchLayout, build_layout
 from .kernel_calls import KernelCalls
 from .refusal import permanent
+
+MODELS = ("GraniteMoeHybridForCausalLM", "Plamo2ForCausalLM")
+"""Classes whose modules call the four functions as GraniteMoeHybrid does; plamo2's is the canary's own code."""
 
 
 class GraniteOperators:
@@ -165,17 +168,27 @@ class GraniteOperators:
 
 
 def install(model: nn.Module, kernels: ModuleType, backend: str) -> GraniteOperators:
-    """Put `kernels` under `model` (a GraniteMoeHybridForCausalLM). Raises Refusal model_unsupported."""
-    if not isinstance(model, granite.GraniteMoeHybridForCausalLM):
-        raise permanent(
-            "model_unsupported", f"engine hf serves GraniteMoeHybridForCausalLM, got {type(model).__name__}"
-        )
-    if model.config.mamba_proj_bias:
-        raise permanent("model_unsupported", "mamba_proj_bias=True would put the bias into the convolution's padding")
-    operators = GraniteOperators(kernels, backend, model.config.mamba_chunk_size)
+    """Put `kernels` under `model` (one of MODELS). Raises Refusal model_unsupported."""
+    operators = GraniteOperators(kernels, backend, _chunk_size(model))
     model.model.register_forward_pre_hook(operators.begin_forward, with_kwargs=True)
-    granite.causal_conv1d_fn = operators.causal_conv1d_fn
-    granite.causal_conv1d_update = operators.causal_conv1d_update
-    granite.mamba2_chunk_scan = operators.chunk_scan
-    granite.mamba2_selective_state_update = operators.state_update
+    replacing = {
+        "causal_conv1d_fn": operators.causal_conv1d_fn,
+        "causal_conv1d_update": operators.causal_conv1d_update,
+        "mamba2_chunk_scan": operators.chunk_scan,
+        "mamba2_selective_state_update": operators.state_update,
+    }
+    modeling = sys.modules[type(model).__module__]
+    if missing := [name for name in replacing if not hasattr(modeling, name)]:
+        raise permanent("model_unsupported", f"{modeling.__name__} has no {missing[0]} that kernels could replace")
+    for name, function in replacing.items():
+        setattr(modeling, name, function)
     return operators
+
+
+def _chunk_size(model: nn.Module) -> int:
+    """Tokens of the model's scan chunk. Raises Refusal model_unsupported where the kernels cannot serve the model."""
+    if type(model).__name__ not in MODELS:
+        raise permanent("model_unsupported", f"engine hf serves {' and '.join(MODELS)}, got {type(model).__name__}")
+    if getattr(model.config, "mamba_proj_bias", False):
+        raise permanent("model_unsupported", "mamba_proj_bias=True would put the bias into the convolution's padding")
+    return int(model.config.mamba_chunk_size)

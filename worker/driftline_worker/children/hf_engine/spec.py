@@ -17,7 +17,7 @@ DEFAULT_CHUNK = 64
 KNOWN_ARGUMENTS = frozenset(
     {
         "attn_implementation", "batch_size", "dtype", "experts_implementation", "max_gen_toks", "max_length",
-        "num_fewshot", "prefill_chunk_size",
+        "num_fewshot", "prefill_chunk_size", "trust_remote_code",
     }
 )  # fmt: skip
 DTYPES = frozenset({"auto", "float32", "bfloat16", "float16"})
