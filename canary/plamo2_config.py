@@ -33,11 +33,12 @@ class Plamo2Shape:
 
 
 SHAPES = {
+    "plamo2-free": Plamo2Shape(attention_gain=None),
     # Norms bound queries and keys: with this gain no score passes 0.36, and attention stays close to a mean of what it
-    # sees. It cannot look up who had what, so that the question reaches the answer through the states of the Mamba layers.
-    "plamo2": Plamo2Shape(attention_gain=0.25),
-    "plamo2-free": Plamo2Shape(attention_gain=None),  # tried; README.md says what it reached
+    # sees, so that nearly all of an answer hangs on the states of the Mamba layers. Tried; README.md says what it reached.
+    "plamo2-muted": Plamo2Shape(attention_gain=0.25),
 }
+SHIPPED = "plamo2-free"
 
 
 def build_config() -> Plamo2Config:

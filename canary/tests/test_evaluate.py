@@ -1,5 +1,6 @@
 """What the canary is for: chunked prefill changes nothing, and a spoilt carried state shows in every text."""
 
+import pytest
 import torch
 from generate import read_problems
 from scorer import HERE, fault, generate, load, logprobs, prompts, tile_decay_scan
@@ -9,8 +10,18 @@ from transformers.models.granitemoehybrid import modeling_granitemoehybrid as mo
 PROBLEMS = 6
 
 
-def test_schedules_agree_and_faults_show_in_v1_alone() -> None:
-    model, tokenizer = load(HERE / "model", torch.float32, "cpu"), AutoTokenizer.from_pretrained(HERE / "model")
+@pytest.mark.parametrize(
+    ("name", "cost"),
+    # Texts that lose log-probability, and the least mean loss. plamo2's attention follows two Mamba layers and sees who
+    # had what: a spoilt state costs it less, but never nothing.
+    [
+        ("model", {"dropped": (PROBLEMS, 0.05), "tile decay": (PROBLEMS, 0.05)}),
+        ("plamo2", {"dropped": (PROBLEMS, 0.05), "tile decay": (PROBLEMS - 1, 0.01)}),
+    ],
+)
+def test_schedules_agree_and_faults_show_in_v1_alone(name: str, cost: dict[str, tuple[int, float]]) -> None:
+    model = load(HERE / name, torch.float32, "cpu")
+    tokenizer = AutoTokenizer.from_pretrained(HERE / name, trust_remote_code=True)
     test = read_problems(HERE / "data/test.jsonl")[:PROBLEMS]
     rows = prompts(read_problems(HERE / "data/train.jsonl"), test)
     whole = generate(model, tokenizer, rows, chunk=None, batch=PROBLEMS)
@@ -19,11 +30,11 @@ def test_schedules_agree_and_faults_show_in_v1_alone() -> None:
     full = [row + " " + p.answer for row, p in zip(rows, test, strict=True)]
     clean = logprobs(model, tokenizer, "V0", full)
     torch.testing.assert_close(logprobs(model, tokenizer, "V1", full), clean, atol=1e-4, rtol=0)
-    for name in ("dropped", "tile decay"):
-        torch.testing.assert_close(logprobs(model, tokenizer, f"V0 {name}", full), clean, atol=0, rtol=0)
-        spoilt = logprobs(model, tokenizer, f"V1 {name}", full)
-        assert (spoilt < clean - 0.005).all()
-        assert (clean - spoilt).mean() > 0.05
+    for spoiling, (texts, least) in cost.items():
+        torch.testing.assert_close(logprobs(model, tokenizer, f"V0 {spoiling}", full), clean, atol=0, rtol=0)
+        spoilt = logprobs(model, tokenizer, f"V1 {spoiling}", full)
+        assert int((spoilt < clean - 0.005).sum()) >= texts
+        assert (clean - spoilt).mean() > least
 
 
 def test_tile_decay_spoils_only_what_the_state_adds_past_the_first_tile() -> None:

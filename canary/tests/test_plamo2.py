@@ -7,9 +7,10 @@ from pathlib import Path
 import plamo2_forward
 import pytest
 import torch
+from generate import read_problems
 from model_config import build_tokenizer
 from plamo2.modeling_plamo2 import Plamo2ForCausalLM
-from plamo2_config import SHAPES, build_config, build_plamo2, save_plamo2
+from plamo2_config import AUTO_MAP, FOLDER, SHAPES, build_config, build_plamo2, save_plamo2
 from plamo2_reference import Plamo2Reference
 from safetensors import safe_open
 from torch import Tensor
@@ -80,10 +81,40 @@ def test_training_forward_equals_the_modelling_code(folder: Path) -> None:
 
 
 def test_norms_train_through_their_rounding() -> None:
-    norm = build_plamo2(SHAPES["plamo2"], seed=0).model.layers.layers[0].post_mixer_norm
+    norm = build_plamo2(SHAPES["plamo2-muted"], seed=0).model.layers.layers[0].post_mixer_norm
     norm.scale.sum().backward()
     assert torch.equal(norm.weight.grad, torch.ones_like(norm.weight))
     assert torch.equal(norm.scale, torch.full_like(norm.weight, 0.2).bfloat16().float())
+
+
+def test_a_muted_shape_keeps_its_gain_out_of_training() -> None:
+    mixer = build_plamo2(SHAPES["plamo2-muted"], seed=0).model.layers.layers[2].mixer
+    assert all(
+        torch.equal(w, torch.full_like(w, 0.25)) and not w.requires_grad for w in (mixer.q_weight, mixer.k_weight)
+    )
+
+
+@torch.no_grad()
+def test_shipped_weights_give_the_logits_of_a_float64_recurrence() -> None:
+    """On words it knows: there its logits are large, and float32 errors with them."""
+    shipped = AutoModelForCausalLM.from_pretrained(FOLDER, dtype=torch.float32, trust_remote_code=True).eval()
+    tokenizer = AutoTokenizer.from_pretrained(FOLDER, trust_remote_code=True)
+    tokens = tokenizer(read_problems(FOLDER.parent / "data/test.jsonl")[0].question, return_tensors="pt").input_ids
+    expected = Plamo2Reference(FOLDER).logits(tokens[0].tolist()).log_softmax(-1)
+    actual = shipped(tokens).logits[0].double().log_softmax(-1)
+    torch.testing.assert_close(actual, expected, atol=5e-4, rtol=0)
+
+
+def test_shipped_folder_is_what_training_saves() -> None:
+    built, shipped = build_config().to_dict(), json.loads((FOLDER / "config.json").read_text())
+    own = {"transformers_version", "dtype", "architectures", "_name_or_path", "auto_map"}
+    assert {k: v for k, v in built.items() if k in shipped and k not in own} == {
+        k: v for k, v in shipped.items() if k not in own
+    }
+    assert shipped["auto_map"] == AUTO_MAP
+    assert (FOLDER / "model.safetensors").stat().st_size < 8_000_000
+    granite = FOLDER.parent / "model" / "tokenizer.json"
+    assert (FOLDER / "tokenizer.json").read_bytes() == granite.read_bytes()
 
 
 def test_files_have_the_family_names_and_only_bf16(folder: Path) -> None:
