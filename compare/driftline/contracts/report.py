@@ -11,8 +11,8 @@ from uuid import UUID
 from pydantic import Field
 
 from driftline.contracts.base import Contract, Sha, Share
-from driftline.contracts.impact import ImpactView
 from driftline.contracts.beside import Divergence, FormatDrift, NoiseFloor
+from driftline.contracts.impact import ImpactView
 from driftline.contracts.words import (
     Arm,
     CaseKind,

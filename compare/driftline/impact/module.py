@@ -162,6 +162,8 @@ def _resolved(chain: str, module: str, own: Iterable[str], aliases: Mapping[str,
     own, even one that is not there: it may just have been removed."""
     if chain.startswith(f"{CUSTOM_OPERATORS}."):
         return CUSTOM_OPERATORS + "." + chain.split(".")[3] if chain.count(".") > 2 else chain
+    if chain.startswith(f"{ARCHITECTURES}."):
+        return chain
     first, dot, rest = chain.partition(".")
     targets = aliases.get(first, set())
     if len(targets) == 1 and first not in own:

@@ -51,7 +51,9 @@ def remaining_seconds(session: Session, run_id: UUID, now: datetime) -> float | 
 
 def _usual_seconds(session: Session, sort: Sort) -> float | None:
     kind, lane = sort
-    values: dict[str, object] = {"kind": kind.value, "history": HISTORY} | ({} if lane is None else {"lane": lane})
+    values: dict[str, object] = {"kind": kind.value, "history": HISTORY}
+    if lane is not None:
+        values["lane"] = lane
     seconds = session.execute(_OF_NONE if lane is None else _OF_LANE, values).scalar_one()
     return None if seconds is None else float(seconds)
 
