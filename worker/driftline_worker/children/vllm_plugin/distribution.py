@@ -46,16 +46,22 @@ def make_distribution(folder: Path, children: Path = CHILDREN) -> Path:
     return folder
 
 
+def variables(folder: Path, *, kernels: Path, backend: str, python_path: str | None) -> dict[str, str]:
+    """What an engine's processes need in their environment; `python_path` is what they import from already."""
+    return {
+        "VLLM_PLUGINS": NAME,
+        KERNELS: str(kernels),
+        BACKEND: backend,
+        REPORT: str(folder / "calls.jsonl"),
+        "PYTHONPATH": f"{python_path}{os.pathsep}{folder}" if python_path else str(folder),
+    }
+
+
 def turn_on(folder: Path, *, kernels: Path, backend: str) -> Path:
     """Have engines that this process starts load the plugin, with the kernels below `kernels`; where they report to."""
-    report = folder / "calls.jsonl"
     sys.path.append(str(folder))
-    before = os.environ.get("PYTHONPATH")
-    os.environ |= {
-        "VLLM_PLUGINS": NAME, KERNELS: str(kernels), BACKEND: backend, REPORT: str(report),
-        "PYTHONPATH": f"{before}{os.pathsep}{folder}" if before else str(folder),
-    }  # fmt: skip
-    return report
+    os.environ |= variables(folder, kernels=kernels, backend=backend, python_path=os.environ.get("PYTHONPATH"))
+    return Path(os.environ[REPORT])
 
 
 def reported_calls(report: Path) -> tuple[Call, ...]:

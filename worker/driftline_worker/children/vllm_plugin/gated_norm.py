@@ -35,6 +35,10 @@ class GatedNorm:
             )
         return out.contiguous()
 
+    def withdraw(self) -> None:
+        """Take the operator back, so that another may be registered in this process."""
+        self._library._destroy()
+
     def function(self, _origin: str, given: dict[str, Any]) -> Tensor:
         """rms_norm_gated: x (…, hidden); a bias is added last."""
         x, bias = given["x"], given.get("bias")
