@@ -76,7 +76,10 @@ def _notes(lane: Lane) -> Iterator[str]:
     if lane.engine is Engine.HF:
         yield "the lane puts a commit's kernels in the place of transformers' own; this command runs transformers' own"
     if lane.engine is Engine.VLLM and lane.runs_in is not None:
-        yield f"vLLM {lane.runs_in.vllm} as released; for a commit, install its Python tree in that environment first"
+        if lane.backend == "vllm":
+            yield f"vLLM {lane.runs_in.vllm} as released; for a commit, install its Python tree in that environment first"
+        else:
+            yield "the lane puts a commit's kernels in the place of vLLM's own by a plugin; this command runs vLLM's own"
 
 
 def _written(value: Argument) -> str:
