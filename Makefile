@@ -20,7 +20,7 @@ doctor: envs ## say what this machine can and cannot run, and what to install
 
 ##@ Develop
 .PHONY: test faults test-gpu test-history test-vllm check format lock
-test: envs services ## every test that needs no GPU, against real PostgreSQL and Redis
+test: envs triton-env services ## every test that needs no GPU, against real PostgreSQL and Redis
 	$(CONTROL)/python -P tests/run.py
 
 faults: envs ## random faults on the production processes: make faults N=200 [FIRST=1] [JOBS=2], or SEED=17 to replay one

@@ -5,9 +5,9 @@ from datetime import datetime
 from uuid import UUID
 
 from driftline.contracts.beside import NoiseFloor
-from driftline.contracts.channel import Case, CheckSummary, KernelBuild, Scores
+from driftline.contracts.channel import Case, CheckSummary, KernelBuild, KernelTest, Scores, Tolerance
 from driftline.contracts.lane import Lane
-from driftline.contracts.report import EventView, JobView
+from driftline.contracts.report import EventView, GpuDifference, JobView
 from driftline.contracts.words import Arm, FailureKind, RunState
 
 
@@ -108,6 +108,16 @@ class CheckEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class SuiteEvidence:
+    """One arm's own kernel tests and the tolerances in their files. gpu_type: of the worker; None is a CPU."""
+
+    tests: tuple[KernelTest, ...]
+    tolerances: tuple[Tolerance, ...]
+    gpu_type: str | None = None
+    environment_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RunEvidence:
     """One run: head against base on a set of lanes."""
 
@@ -125,5 +135,11 @@ class RunEvidence:
     lanes: tuple[LaneEvidence, ...]
     checks: dict[Arm, CheckEvidence | ArmFailure | None] = field(default_factory=dict)
     builds: dict[Arm, tuple[KernelBuild, ...] | ArmFailure | None] = field(default_factory=dict)
+    build_notes: tuple[str, ...] = ()
+    """releases of Triton that an arm was not compiled under, and why"""
+    suites: dict[Arm, SuiteEvidence | ArmFailure | None] | None = None
+    """None: no tests of the repository were asked for"""
+    suite_by_gpu: tuple[GpuDifference, ...] = ()
+    """tests of these commits that ended otherwise on other GPUs"""
     jobs: tuple[JobView, ...] = ()
     events: tuple[EventView, ...] = ()

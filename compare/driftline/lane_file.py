@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -10,10 +10,11 @@ from typing import Any, Final, TypeVar
 from pydantic import Field, ValidationError
 
 from driftline.contracts.base import Contract, Name
+from driftline.contracts.kernel_jobs import Suite, TritonRelease
 from driftline.contracts.lane import VARIABLES, Argument, EngineEnvironment, Lane, ModelSource, TaskSource
 from driftline.contracts.words import Engine, Mode
 
-SECTIONS: Final = ("models", "tasks", "environments", "lanes")
+SECTIONS: Final = ("models", "tasks", "environments", "tritons", "suites", "lanes")
 
 MODE_VARIABLE: Final = "VLLM_USE_V1"
 """By which a vLLM that has both engines is told which one to start."""
@@ -34,8 +35,8 @@ class _LaneEntry(Contract):
     questions: int = Field(ge=1)
     default: bool = False
     early_stopping: bool = False
-    gpu_type: str | None = None
     confirm: bool = True
+    gpu_type: str | None = None
     engine_arguments: dict[str, Argument] = Field(default_factory=dict)
     environment: dict[str, str] = Field(default_factory=dict)
     runs_in: str | None = None
@@ -47,6 +48,14 @@ class Lanes:
 
     all: tuple[Lane, ...]
     default_names: tuple[str, ...]
+    tritons: tuple[TritonRelease, ...] = ()
+    """under which kernels are compiled"""
+    suites: Mapping[str, Suite] = field(default_factory=dict)
+    """a repository's URL, or a layout -> its own kernel tests"""
+
+    def suite_of(self, repository: str, layout: str) -> Suite | None:
+        """The tests of a repository: those named for it, else those of its layout."""
+        return self.suites.get(repository) or self.suites.get(layout)
 
     def named(self, name: str) -> Lane | None:
         return next((lane for lane in self.all if lane.name == name), None)
@@ -86,7 +95,13 @@ def parse_lanes(text: str, *, origin: str) -> Lanes:
     default_names = tuple(name for name, entry in entries.items() if entry.default)
     if not default_names:
         raise ConfigurationError(f"{origin}: no lane has default = true; a run that names no lane needs one")
-    return Lanes(lanes, default_names)
+    tritons = tuple(_sources(TritonRelease, document, "tritons", origin).values())
+    if tritons and tritons[0].folder is not None:
+        raise ConfigurationError(
+            f"{origin}: triton {tritons[0].name!r}: the first is the evaluation environment's own and has no folder"
+        )
+    suites = {name: parts.suite(name, table) for name, table in _tables(document, "suites")}
+    return Lanes(lanes, default_names, tritons, suites)
 
 
 _Source = TypeVar("_Source", bound=Contract)
@@ -100,6 +115,13 @@ class _Parts:
     tasks: Mapping[str, TaskSource]
     environments: Mapping[str, EngineEnvironment]
     origin: str
+
+    def suite(self, name: str, table: Mapping[str, Any]) -> Suite:
+        """The tests named for a repository or layout, with their environment put in."""
+        where = f"{self.origin}: suite {name!r}"
+        runs_in = table.get("runs_in")
+        found = None if runs_in is None else _known(self.environments, str(runs_in), f"{where}: environment")
+        return _validated(Suite, dict(table) | {"runs_in": found}, where)
 
     def lane(self, name: str, entry: _LaneEntry) -> Lane:
         """The lane with its model, task and environment put in."""

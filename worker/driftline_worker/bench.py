@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict, TypeGuard
 
-from driftline.contracts.jobs import EvaluateSpec, JobSpec
+from driftline.contracts.jobs import EvaluateSpec, JobSpec, SuiteSpec
 from driftline.contracts.words import Engine, FailureKind, Layout
 from driftline.git.mirror_cache import mirror_in_use
 
 from driftline_worker.channel import Expected
-from driftline_worker.checkout import check_out, check_out_engine
+from driftline_worker.checkout import check_out, check_out_engine, check_out_suite
 from driftline_worker.child_spec import child_spec
 from driftline_worker.ending import CannotRun, Ending, Failed, clipped
-from driftline_worker.engine_environment import engine_environment
+from driftline_worker.engine_environment import EngineEnvironment, engine_environment, named_environment
 from driftline_worker.limits import Limits
 from driftline_worker.sandbox import CHILDREN, Program, Sandbox
 from driftline_worker.scratch import Scratch, scratch_folder
@@ -57,18 +57,19 @@ class Bench:
 
     def _run_in(self, scratch: Scratch, spec: JobSpec, sink: Sink, stop: StopRequest) -> Ending:
         settings = self.settings
-        engine = engine_environment(spec.lane, settings) if _on_vllm(spec) else None
+        engine = _engine(spec, settings)
         with mirror_in_use(settings.mirrors, spec.source.url):
             self._check_out(scratch, spec)
+        import_dir = scratch.tree if isinstance(spec, SuiteSpec) else scratch.import_dir
         told = child_spec(
-            spec, import_dir=scratch.import_dir, threads=self.threads, settings=settings,
+            spec, import_dir=import_dir, threads=self.threads, settings=settings,
             engine=None if engine is None else engine.told,
         )  # fmt: skip
         scratch.spec_file.write_text(told.text, encoding="utf-8")
         limits = Limits.of(settings)
         gpu = settings.gpu_type is not None and (not isinstance(spec, EvaluateSpec) or spec.lane.gpu_type is not None)
         program = Program(
-            file=self.children / (f"{spec.kind}.py" if engine is None else VLLM_PROGRAM), scratch=scratch, limits=limits,
+            file=self.children / (VLLM_PROGRAM if _on_vllm(spec) else f"{spec.kind}.py"), scratch=scratch, limits=limits,
             threads=self.threads, readable=told.readable, environment=told.environment, gpu=gpu,
         )  # fmt: skip
         sandbox = self.sandbox if engine is None else replace(self.sandbox, environment=engine.found)
@@ -83,7 +84,12 @@ class Bench:
             "mirrors": settings.mirrors, "import_dir": scratch.import_dir,
             "allow_local": settings.allow_local_repositories,
         }  # fmt: skip
-        if _on_vllm(spec) and source.layout is Layout.VLLM and spec.lane.runs_in is not None:
+        if isinstance(spec, SuiteSpec):
+            mirrors, local = settings.mirrors, settings.allow_local_repositories
+            check_out_suite(source, spec.suite, mirrors=mirrors, tree=scratch.tree, allow_local=local)
+            if spec.suite.runs_in is not None and source.layout is Layout.VLLM:
+                check_out_engine(source, spec.suite.runs_in.vllm, **places)
+        elif _on_vllm(spec) and source.layout is Layout.VLLM and spec.lane.runs_in is not None:
             check_out_engine(source, spec.lane.runs_in.vllm, **places)
         else:
             check_out(source, **places)
@@ -100,6 +106,14 @@ class _Places(TypedDict):
     mirrors: Path
     import_dir: Path
     allow_local: bool
+
+
+def _engine(spec: JobSpec, settings: ChildSettings) -> EngineEnvironment | None:
+    """The vLLM environment that a lane or the tests of a repository name."""
+    if isinstance(spec, SuiteSpec):
+        wanted = spec.suite.runs_in
+        return None if wanted is None else named_environment(wanted, "the repository's own tests", settings)
+    return engine_environment(spec.lane, settings) if _on_vllm(spec) else None
 
 
 def _on_vllm(spec: JobSpec) -> TypeGuard[EvaluateSpec]:

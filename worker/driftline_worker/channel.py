@@ -14,12 +14,14 @@ from driftline.contracts.channel import (
     Failure,
     Hello,
     KernelBuild,
+    KernelTest,
     Line,
     Progress,
     Result,
     Sample,
     Scores,
     TeacherForced,
+    Tolerance,
 )  # fmt: skip
 from driftline.contracts.jobs import EvaluateSpec, JobSpec
 from driftline.contracts.words import JobKind
@@ -40,13 +42,14 @@ LINES_PER_QUESTION = 20
 KINDS: dict[JobKind, tuple[type[Line], ...]] = {
     JobKind.BUILD: (Environment, KernelBuild),
     JobKind.CHECK: (Environment, CheckSummary, Case),
+    JobKind.TESTS: (Environment, KernelTest, Tolerance),
     JobKind.EVALUATE: (Environment, Sample, TeacherForced, Scores),
 }
 LARGEST_INTEGER = 2**31 - 1
 """What a database column holds. No honest count comes near."""
 
 FLOAT32_BYTES = 4
-COUNTED = (Sample, TeacherForced, Case, KernelBuild)
+COUNTED = (Sample, TeacherForced, Case, KernelBuild, KernelTest, Tolerance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +185,10 @@ def _identity(line: ReportedLine) -> tuple[object, ...]:
         case Case():
             return (line.type, line.name, line.backend, line.config)
         case KernelBuild():
-            return (line.type, line.kernel, line.config, line.arch)
+            return (line.type, line.kernel, line.config, line.arch, line.triton)
+        case KernelTest():
+            return (line.type, line.node_id)
+        case Tolerance():
+            return (line.type, line.file, line.line, line.scope, line.name, line.value)
         case _:
             return (line.type,)

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from driftline.contracts.jobs import CommitSource
+from driftline.contracts.kernel_jobs import Suite
 from driftline.contracts.words import FailureKind
 from driftline.git import GitError, Mirror
 
@@ -43,6 +44,22 @@ def check_out(source: CommitSource, *, mirrors: Path, import_dir: Path, allow_lo
         mirror = Mirror.open(mirrors, source.url, allow_local=allow_local)
         mirror.fetch_commit(source.sha)
         return mirror.extract(source.sha, source.kernel_path, import_dir)
+
+
+def check_out_suite(source: CommitSource, suite: Suite, *, mirrors: Path, tree: Path, allow_local: bool) -> Path:
+    """Put the repository's own tests, what they need beside them, and the kernels at their places below `tree`.
+
+    Raises:
+        CannotRun: with git's reason, or no_tests if the commit has none of the suite's paths.
+    """
+    with _told_as_reason():
+        mirror = Mirror.open(mirrors, source.url, allow_local=allow_local)
+        mirror.fetch_commit(source.sha)
+        if not any(mirror.has_path(source.sha, path) for path in suite.paths):
+            message = f"the commit has no {', '.join(suite.paths)}; name its tests in driftline.toml, suites"
+            raise CannotRun(FailureKind.UNSUPPORTED, "no_tests", message)
+        kernels = [source.kernel_path] if suite.runs_in is None else []  # else an engine brings them
+        return mirror.extract_paths(source.sha, [*suite.paths, *suite.beside, *kernels], tree)
 
 
 @contextmanager

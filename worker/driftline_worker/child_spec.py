@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from driftline.contracts.jobs import BuildSpec, CheckSpec, EvaluateSpec, JobSpec
+from driftline.contracts.jobs import BuildSpec, CheckSpec, EvaluateSpec, JobSpec, SuiteSpec
 from driftline.contracts.lane import VARIABLES
 from driftline.contracts.words import Engine, FailureKind
 
@@ -36,17 +36,42 @@ def child_spec(
     layout = spec.source.layout.value
     match spec:
         case BuildSpec():
-            return _plain({"import_dir": str(import_dir), "layout": layout, "architectures": spec.architectures})
+            return _build(spec, import_dir, layout, settings)
         case CheckSpec():
             device = "cpu" if settings.gpu_type is None else "cuda"
             found = {"import_dir": str(import_dir), "layout": layout, "backends": spec.backends, "device": device}
             return _plain(found)
+        case SuiteSpec():
+            return _suite(spec, import_dir, settings, engine)
         case EvaluateSpec():
             made = _evaluation(spec, import_dir, threads, settings)
             return made if engine is None else _with_engine(made, layout, engine)
 
 
 def _plain(values: Mapping[str, object]) -> ChildSpec:
+    return ChildSpec(json.dumps(values))
+
+
+def _build(spec: BuildSpec, import_dir: Path, layout: str, settings: ChildSettings) -> ChildSpec:
+    """A Triton whose folder this worker lacks is told to the child all the same, which says so of it."""
+    places = {one.name: settings.assets_root / one.folder for one in spec.tritons if one.folder is not None}
+    tritons = [
+        {"name": one.name, "version": one.version, "folder": str(places[one.name]) if one.name in places else None}
+        for one in spec.tritons
+    ]
+    values = {"import_dir": str(import_dir), "layout": layout, "architectures": spec.architectures, "tritons": tritons}
+    return ChildSpec(json.dumps(values), tuple(place for place in places.values() if place.is_dir()))
+
+
+def _suite(spec: SuiteSpec, tree: Path, settings: ChildSettings, engine: dict[str, object] | None) -> ChildSpec:
+    """`tree` is where the commit's files are at their own places."""
+    suite, kernels = spec.suite, Path(spec.source.kernel_path).parent
+    values = {
+        "tree": str(tree), "paths": suite.paths, "arguments": suite.arguments,
+        "import_from": list(dict.fromkeys([*suite.import_from, *([str(kernels)] if engine is None else [])])),
+        "seconds_per_test": suite.seconds_per_test, "device": "cpu" if settings.gpu_type is None else "cuda",
+        "engine": str(tree.with_name("import") / "vllm") if engine is not None else None,
+    }  # fmt: skip
     return ChildSpec(json.dumps(values))
 
 

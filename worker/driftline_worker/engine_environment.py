@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from driftline.contracts.lane import EngineEnvironment as Wanted
 from driftline.contracts.lane import Lane
 from driftline.contracts.words import FailureKind
 
@@ -26,14 +27,22 @@ def engine_environment(lane: Lane, settings: ChildSettings) -> EngineEnvironment
     """
     if lane.runs_in is None:
         raise _missing(f"lane {lane.name} names no vLLM environment; give it runs_in in driftline.toml")
-    wanted = lane.runs_in
+    return named_environment(lane.runs_in, f"lane {lane.name}", settings)
+
+
+def named_environment(wanted: Wanted, who: str, settings: ChildSettings) -> EngineEnvironment:
+    """One of driftline.toml's environments on this worker; `who` is what asks for it.
+
+    Raises:
+        CannotRun: environment_missing, which no commit can help.
+    """
     python = settings.engine_pythons.get(wanted.name, settings.assets_root / wanted.python)
     lock = None if wanted.lock is None else settings.assets_root / wanted.lock
     try:
         found = EvalEnvironment.probe(python, lock)
     except EnvironmentBroken as error:
         raise _missing(
-            f"lane {lane.name} runs in environment {wanted.name!r}, which is not on this worker ({error}); make it, or say "
+            f"{who} runs in environment {wanted.name!r}, which is not on this worker ({error}); make it, or say "
             "where it is: DRIFTLINE_WORKER_ENGINE_PYTHONS"
         ) from error
     told: dict[str, object] = {

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, TypeAdapter
 
 from driftline.contracts.base import Contract, Digest, Message, Name
-from driftline.contracts.words import CaseKind, FailureKind
+from driftline.contracts.words import CaseKind, FailureKind, SuiteOutcome
 
 MAX_LINE_BYTES = 1 << 20
 """A longer line is a flood, not a report: a full-length gsm8k response with its log-probabilities takes about 20 kB."""
@@ -120,13 +120,37 @@ class KernelBuild(Contract):
     shared_memory: int | None = Field(None, description="bytes")
     compiled: bool
     error: Message = ""
+    triton: Annotated[str, StringConstraints(max_length=60)] = Field("", description="release it was compiled under")
+
+
+class KernelTest(Contract):
+    """One of the repository's own tests; a file that could not be collected is one, with outcome `error`."""
+
+    type: Literal["kernel_test"] = "kernel_test"
+    node_id: Annotated[str, StringConstraints(min_length=1, max_length=500)]
+    outcome: SuiteOutcome
+    seconds: float = Field(ge=0)
+    message: Message = ""
+
+
+class Tolerance(Contract):
+    """A number in a test file by which its author says what counts as equal."""
+
+    type: Literal["tolerance"] = "tolerance"
+    file: Annotated[str, StringConstraints(max_length=300)]
+    line: int = Field(ge=1)
+    scope: Annotated[str, StringConstraints(max_length=200)] = Field(
+        description="function or class it stands in, or ''"
+    )
+    name: Annotated[str, StringConstraints(max_length=100)] = Field(description="e.g. atol")
+    value: float = Field(ge=0)
 
 
 class Result(Contract):
     """The last line of a child that did its work."""
 
     type: Literal["result"] = "result"
-    lines: int = Field(ge=0, description="how many sample, teacher_forced, case and kernel_build lines were sent")
+    lines: int = Field(ge=0, description="how many lines were sent that are results, one by one")
 
 
 class Failure(Contract):
@@ -148,6 +172,8 @@ Line = Annotated[
     | Case
     | CheckSummary
     | KernelBuild
+    | KernelTest
+    | Tolerance
     | Result
     | Failure,
     Field(discriminator="type"),

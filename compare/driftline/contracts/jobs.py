@@ -6,6 +6,7 @@ from uuid import UUID
 from pydantic import Field
 
 from driftline.contracts.base import Contract, Sha
+from driftline.contracts.kernel_jobs import Suite, TritonRelease
 from driftline.contracts.lane import Lane
 from driftline.contracts.words import Arm, Layout
 
@@ -26,6 +27,7 @@ class BuildSpec(Contract):
     arm: Arm
     source: CommitSource
     architectures: list[int] = Field(default=[80, 90, 100])
+    tritons: list[TritonRelease] = Field(default=[], description="empty: the evaluation environment's own alone")
 
 
 class CheckSpec(Contract):
@@ -35,6 +37,17 @@ class CheckSpec(Contract):
     arm: Arm
     source: CommitSource
     backends: list[str] = Field(default=["torch", "triton"])
+
+
+class SuiteSpec(Contract):
+    """Run the repository's own kernel tests."""
+
+    kind: Literal["tests"] = "tests"
+    job_id: UUID
+    run_id: UUID
+    arm: Arm
+    source: CommitSource
+    suite: Suite
 
 
 class EvaluateSpec(Contract):
@@ -49,4 +62,4 @@ class EvaluateSpec(Contract):
     batch_size: int = Field(16, ge=1)
 
 
-JobSpec = Annotated[BuildSpec | CheckSpec | EvaluateSpec, Field(discriminator="kind")]
+JobSpec = Annotated[BuildSpec | CheckSpec | SuiteSpec | EvaluateSpec, Field(discriminator="kind")]

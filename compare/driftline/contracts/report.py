@@ -24,6 +24,8 @@ from driftline.contracts.words import (
     Metric,
     Mode,
     RunState,
+    SuiteOutcome,
+    SuiteResult,
     Verdict,
 )  # fmt: skip
 
@@ -73,12 +75,20 @@ class KernelCheckReport(Contract):
     failed_cases: list[str]
 
 
+class SuiteReport(Contract):
+    """What the repository's own kernel tests said."""
+
+    result: SuiteResult
+    new_failures: list[str]
+
+
 class RunReport(Contract):
     name: str
     base: Sha
     head: Sha
     verdict: Verdict
     kernel_check: KernelCheckReport
+    suite: SuiteReport | None = Field(default=None, description="null: none were asked for")
     lanes: list[LaneReport]
 
 
@@ -183,6 +193,58 @@ class BuildView(Contract):
     head_shared_memory: int | None
     base_error: str = ""
     head_error: str = ""
+    triton: str = Field("", description="release of Triton it was compiled under")
+
+
+class SuiteTestView(Contract):
+    """One of the repository's own tests, both arms side by side. None: that arm has no such test."""
+
+    node_id: str
+    base: SuiteOutcome | None
+    head: SuiteOutcome | None
+    message: str = ""
+
+
+class GpuDifference(Contract):
+    """A test that fails on one type of GPU and passes on another."""
+
+    node_id: str
+    here: str
+    here_outcome: SuiteOutcome
+    there: str
+    there_outcome: SuiteOutcome
+    commit: Sha = Field(description="the one measured there")
+
+
+class LoosenedTolerance(Contract):
+    """A tolerance that head's test files have larger than base's. Lines are head's and base's own."""
+
+    file: str
+    line: int
+    scope: str
+    name: str
+    base_value: float
+    head_value: float
+    base_line: int
+
+
+class SuiteView(Contract):
+    """The repository's own kernel tests on both arms."""
+
+    result: SuiteResult
+    reason: str = ""
+    base_gpu: str | None = None
+    head_gpu: str | None = None
+    base_counts: dict[SuiteOutcome, int] = Field(default_factory=dict)
+    head_counts: dict[SuiteOutcome, int] = Field(default_factory=dict)
+    new_failures: list[SuiteTestView] = Field(default=[], description="fail on head and not on base")
+    known_failures: list[SuiteTestView] = Field(default=[], description="fail on both")
+    fixed: list[SuiteTestView] = Field(default=[], description="fail on base, pass on head")
+    newly_skipped: list[SuiteTestView] = Field(default=[], description="ran on base, skipped on head")
+    removed: list[SuiteTestView] = Field(default=[], description="on base and no more on head")
+    added: int = 0
+    by_gpu: list[GpuDifference] = Field(default=[], description="ended otherwise on another type of GPU")
+    loosened: list[LoosenedTolerance] = Field(default=[], description="larger in head's test files")
 
 
 class JobView(Contract):
@@ -235,6 +297,10 @@ class RunView(Contract):
     kernel_check: KernelCheckView
     lanes: list[LaneView]
     builds: list[BuildView]
+    build_notes: list[str] = Field(
+        default=[], description="releases of Triton that an arm was not compiled under, and why"
+    )
+    suite: SuiteView | None = Field(default=None, description="None: no tests of the repository were asked for")
     jobs: list[JobView]
     events: list[EventView]
     impact: ImpactView | None = Field(None, description="what the change reaches, by the imports at head")

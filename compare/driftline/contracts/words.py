@@ -45,6 +45,7 @@ class RunState(StrEnum):
 class JobKind(StrEnum):
     BUILD = "build"
     CHECK = "check"
+    TESTS = "tests"
     EVALUATE = "evaluate"
 
 
@@ -106,6 +107,44 @@ class KernelCheckResult(StrEnum):
     FAILED = "failed"
     WORSE_THAN_BASE = "worse_than_base"
     NOT_JUDGED = "not_judged"
+
+
+class SuiteResult(StrEnum):
+    """What head's own tests say beside base's. `known_failures`: what fails on head fails on base too."""
+
+    PASSED = "passed"
+    NEW_FAILURES = "new_failures"
+    KNOWN_FAILURES = "known_failures"
+    NOT_JUDGED = "not_judged"
+
+
+class SuiteOutcome(StrEnum):
+    """How one of a repository's own tests ended. `error`: its set-up, its tear-down or its file's collection."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    CRASHED = "crashed"
+    TIMED_OUT = "timed_out"
+    FLOODED = "flooded"
+    SKIPPED = "skipped"
+    XFAILED = "xfailed"
+    XPASSED = "xpassed"
+    NOT_RUN = "not_run"
+
+    @property
+    def bad(self) -> bool:
+        return self in (
+            SuiteOutcome.FAILED,
+            SuiteOutcome.ERROR,
+            SuiteOutcome.CRASHED,
+            SuiteOutcome.TIMED_OUT,
+            SuiteOutcome.FLOODED,
+        )
+
+    @property
+    def good(self) -> bool:
+        return self in (SuiteOutcome.PASSED, SuiteOutcome.XFAILED, SuiteOutcome.XPASSED)
 
 
 class CaseKind(StrEnum):

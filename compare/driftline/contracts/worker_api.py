@@ -19,17 +19,29 @@ from driftline.contracts.channel import (
     Environment,
     Hello,
     KernelBuild,
+    KernelTest,
     Progress,
     ReasonCode,
     Sample,
     Scores,
     TeacherForced,
+    Tolerance,
 )
 from driftline.contracts.jobs import JobSpec
 from driftline.contracts.words import FailureKind
 
 ReportedLine = Annotated[
-    Hello | Progress | Environment | Sample | TeacherForced | Scores | Case | CheckSummary | KernelBuild,
+    Hello
+    | Progress
+    | Environment
+    | Sample
+    | TeacherForced
+    | Scores
+    | Case
+    | CheckSummary
+    | KernelBuild
+    | KernelTest
+    | Tolerance,
     Field(discriminator="type"),
 ]
 

@@ -4,15 +4,20 @@ from collections.abc import Sequence
 from typing import Literal
 
 from driftline.contracts.report import Headline, LaneView
-from driftline.contracts.words import Confirmed, KernelCheckResult, Metric, RunState, Verdict
+from driftline.contracts.words import Confirmed, KernelCheckResult, Metric, RunState, SuiteResult, Verdict
 from driftline.evidence import RunEvidence
 from driftline.judge.kernel_check import KernelJudgement
+from driftline.judge.suite import SuiteJudgement, told
 
 Color = Literal["green", "red", "neutral", "grey"]
 
 
 def headline(
-    evidence: RunEvidence, verdict: Verdict | None, lanes: Sequence[LaneView], kernels: KernelJudgement
+    evidence: RunEvidence,
+    verdict: Verdict | None,
+    lanes: Sequence[LaneView],
+    kernels: KernelJudgement,
+    suite: SuiteJudgement | None = None,
 ) -> Headline:
     """Red if either result is bad, green only if both are good; what is missing is never green."""
     if evidence.state in (RunState.FAILED, RunState.CANCELLED, RunState.SUPERSEDED):
@@ -25,8 +30,17 @@ def headline(
         return Headline(
             color="grey", sentence=f"Suspected: {accuracy} A fresh pair of evaluations will confirm it or not."
         )
-    sentence = f"{accuracy} {_kernels(kernels)}"
-    return Headline(color=_color(verdict, lanes, kernels, evidence.margin), sentence=sentence)
+    sentence = f"{accuracy} {_kernels(kernels)}{told(suite)}"
+    return Headline(color=_with_suite(_color(verdict, lanes, kernels, evidence.margin), suite), sentence=sentence)
+
+
+def _with_suite(color: Color, suite: SuiteJudgement | None) -> Color:
+    """A test that head fails and base passes in the same place is red; tests that were asked for and not judged are not
+    green."""
+    if suite is not None and suite.new_failures:
+        return "red"
+    missing = suite is not None and suite.view.result is SuiteResult.NOT_JUDGED
+    return "neutral" if missing and color == "green" else color
 
 
 def _color(verdict: Verdict, lanes: Sequence[LaneView], kernels: KernelJudgement, margin: float) -> Color:

@@ -23,6 +23,9 @@ def inputs_hash(evidence: RunEvidence) -> str:
             _add_arm(digest, arm)
     for name, check in sorted(evidence.checks.items()):
         digest.update(f"{name}{check!r}".encode())
+    if evidence.suites is not None:
+        for name, suite in sorted(evidence.suites.items()):
+            digest.update(f"{name}{suite!r}".encode())
     return digest.hexdigest()
 
 

@@ -16,6 +16,7 @@ from driftline.judge.inputs import METHOD_VERSION, inputs_hash
 from driftline.judge.kernel_check import judge_kernels
 from driftline.judge.lane import Weighed, weigh
 from driftline.judge.stopping import FULL_ALPHA
+from driftline.judge.suite import judge_suite
 from driftline.statistics.holm import adjusted
 
 
@@ -28,15 +29,16 @@ def judge(evidence: RunEvidence) -> RunView:
     p_values = [cell.p_value for one in weighed for cell in one.cells]
     corrected = iter(adjusted(p_values, max(planned, len(p_values))))
     lanes = [_view(one, [comparison(cell, next(corrected), planned, alpha) for cell in one.cells]) for one in weighed]
-    kernels = judge_kernels(evidence)
+    kernels, suite = judge_kernels(evidence), judge_suite(evidence)
     verdict = _run_verdict(lanes)
     return RunView(
         run_id=evidence.run_id, name=evidence.name, repository=evidence.repository, base=evidence.base_sha,
         head=evidence.head_sha, base_subject=evidence.base_subject, head_subject=evidence.head_subject,
         state=evidence.state, created_at=evidence.created_at, finished_at=evidence.finished_at, margin=evidence.margin,
         method_version=METHOD_VERSION, inputs_hash=inputs_hash(evidence), verdict=verdict,
-        headline=headline(evidence, verdict, lanes, kernels), kernel_check=kernels.view, lanes=lanes,
-        builds=build_views(evidence), jobs=list(evidence.jobs), events=list(evidence.events),
+        headline=headline(evidence, verdict, lanes, kernels, suite), kernel_check=kernels.view, lanes=lanes,
+        builds=build_views(evidence), build_notes=list(evidence.build_notes),
+        suite=None if suite is None else suite.view, jobs=list(evidence.jobs), events=list(evidence.events),
     )  # fmt: skip
 
 

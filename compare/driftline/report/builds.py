@@ -35,6 +35,8 @@ def build_problems(view: RunView) -> list[str]:
     """What a reader must know before any figure: builds that failed, errors by message, kernels that head lost."""
     failed = [job for job in view.jobs if job.kind is JobKind.BUILD and job.state is JobState.FAILED]
     found = [f"{job.arm.value} was not built: {job.message}" for job in failed]
+    found += view.build_notes
+    found += [_broken(place, builds) for place, builds in _newly_refused(view).items()]
     for arm, errors in (("head", _errors(view, "head")), ("base", _errors(view, "base"))):
         known = errors.most_common(MOST_ERRORS)
         found += [f"{_kernels(count)} not compile on {arm}: {error}" for error, count in known]
@@ -44,6 +46,22 @@ def build_problems(view: RunView) -> list[str]:
     if lost and not any(job.arm == "head" for job in failed):
         found.append(f"{lost} of base's kernels {'is' if lost == 1 else 'are'} not on head")
     return found
+
+
+def _newly_refused(view: RunView) -> dict[str, list[BuildView]]:
+    """Architecture and Triton -> the kernels that compiled there on base and do not on head."""
+    found: dict[str, list[BuildView]] = {}
+    for build in view.builds:
+        if build.head_error and build.base_shared_memory is not None:
+            place = f"{build.arch} under Triton {build.triton}" if build.triton else build.arch
+            found.setdefault(place, []).append(build)
+    return found
+
+
+def _broken(place: str, builds: list[BuildView]) -> str:
+    names = sorted({build.kernel for build in builds})
+    more = f" and {len(names) - MOST_ERRORS} more" if len(names) > MOST_ERRORS else ""
+    return f"no longer compiles for {place}: {', '.join(names[:MOST_ERRORS])}{more}: {builds[0].head_error}"
 
 
 def _errors(view: RunView, arm: str) -> Counter[str]:
@@ -68,7 +86,7 @@ def _row(build: BuildView) -> tuple[str, ...]:
     return (
         text(build.kernel),
         text(build.config),
-        text(build.arch),
+        text(f"{build.arch}, Triton {build.triton}" if build.triton else build.arch),
         _pair(build.base_registers, build.head_registers),
         _pair(build.base_spills, build.head_spills),
         _pair(build.base_shared_memory, build.head_shared_memory),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from driftline.contracts.report import ArmScore, CaseView, LaneView, RunView
 from driftline.contracts.words import Confirmed, Verdict
-from driftline.report import builds, figures
+from driftline.report import builds, figures, suite
 from driftline.report.beside import remarks
 from driftline.report.impact_text import impact_lines
 from driftline.report.tables import table, text
@@ -31,6 +31,7 @@ def _blocks(view: RunView) -> Iterator[str]:
     for lane in view.lanes:
         yield from _lane(lane)
     yield from _kernel_check(view)
+    yield from suite.blocks(view)
     yield from builds.blocks(view)
     yield f"<sub>method {text(view.method_version)}, inputs {view.inputs_hash[:12]}, run {view.run_id}</sub>"
 

@@ -1,6 +1,6 @@
 """The run report of design section 9, cut out of the fuller view."""
 
-from driftline.contracts.report import KernelCheckReport, LaneReport, LaneView, RunReport, RunView
+from driftline.contracts.report import KernelCheckReport, LaneReport, LaneView, RunReport, RunView, SuiteReport
 
 
 class UnfinishedRunError(ValueError):
@@ -23,6 +23,9 @@ def run_report(view: RunView) -> RunReport:
         kernel_check=KernelCheckReport(
             result=view.kernel_check.result, failed_cases=list(view.kernel_check.failed_cases)
         ),
+        suite=None
+        if view.suite is None
+        else SuiteReport(result=view.suite.result, new_failures=[test.node_id for test in view.suite.new_failures]),
         lanes=[_lane_report(lane, view.name) for lane in view.lanes if lane.unsupported is None],
     )
 

@@ -10,7 +10,16 @@ from sqlalchemy import Delete, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from driftline_service.database.months import lies_in
-from driftline_service.database.tables import Attempt, Job, KernelBuild, KernelCase, Sample, TeacherForced
+from driftline_service.database.tables import (
+    Attempt,
+    Job,
+    KernelBuild,
+    KernelCase,
+    KernelTest,
+    Sample,
+    TeacherForced,
+    TestTolerance,
+)
 
 
 def attempt_by_id(session: Session, attempt_id: UUID) -> Attempt | None:
@@ -101,6 +110,12 @@ def case_count(session: Session, attempt_id: UUID) -> int:
 
 def build_count(session: Session, attempt_id: UUID) -> int:
     return session.execute(select(func.count()).where(KernelBuild.attempt_id == attempt_id)).scalar_one()
+
+
+def test_count(session: Session, attempt_id: UUID) -> int:
+    """Tests and tolerances together."""
+    tests = session.execute(select(func.count()).where(KernelTest.attempt_id == attempt_id)).scalar_one()
+    return tests + session.execute(select(func.count()).where(TestTolerance.attempt_id == attempt_id)).scalar_one()
 
 
 def lock_attempt(session: Session, attempt_id: UUID) -> Attempt:

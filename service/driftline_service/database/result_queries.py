@@ -63,7 +63,7 @@ def builds_of(session: Session, attempt_id: UUID) -> tuple[channel.KernelBuild, 
     return tuple(
         channel.KernelBuild(
             kernel=row.kernel, config=row.config, arch=row.arch, registers=row.registers, spills=row.spills,
-            shared_memory=row.shared_memory, compiled=row.compiled, error=row.error,
+            shared_memory=row.shared_memory, compiled=row.compiled, error=row.error, triton=row.triton,
         )
         for row in session.scalars(query)
     )  # fmt: skip

@@ -105,3 +105,4 @@ class KernelBuild(Base):
     shared_memory: Mapped[int | None]
     compiled: Mapped[bool]
     error: Mapped[str] = mapped_column(Text)
+    triton: Mapped[str] = mapped_column(Text, server_default="")

@@ -1,10 +1,12 @@
 """What was asked for and what became of it: repositories, runs, their lanes, the event log."""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from driftline.contracts.words import Layout, RunState
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, Text, UniqueConstraint, func
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from driftline_service.database import base
@@ -73,6 +75,10 @@ class Run(Base):
     """RunView as judged"""
     impact: Mapped[Json | None]
     """ImpactView; null if the imports could not be read, and of an A/A run"""
+    tritons: Mapped[list[Any] | None] = mapped_column(JSONB)
+    """of driftline.contracts.kernel_jobs.TritonRelease; null: the worker's own alone"""
+    suite: Mapped[Json | None]
+    """driftline.contracts.kernel_jobs.Suite; null: the repository's own tests are not run"""
     method_version: Mapped[str | None] = mapped_column(Text)
     inputs_hash: Mapped[str | None] = mapped_column(Text)
 

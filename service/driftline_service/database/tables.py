@@ -9,6 +9,7 @@ from driftline_service.database.import_tables import Import, ImportKind, ImportS
 from driftline_service.database.job_tables import Attempt, ClaimToken, Job, OutboxMessage, Worker
 from driftline_service.database.result_tables import KernelBuild, KernelCase, Question, Sample, TeacherForced
 from driftline_service.database.run_tables import Event, Repository, Run, RunLane
+from driftline_service.database.suite_tables import KernelTest, TestTolerance
 
 EVENTS_CHANNEL = "driftline_events"
 """NOTIFY channel of new rows in `events`; the payload is the run's id."""
@@ -20,6 +21,6 @@ __all__ = [
     "EVENTS_CHANNEL", "PROGRESS_CHANNEL", "ApiToken", "Attempt", "AuditEntry", "Base", "Bisect", "BisectStep",
     "ChangePointDecision", "ClaimToken", "Event",
     "GithubDelivery", "GithubPull", "GithubRun", "GithubSource", "Import", "ImportKind", "ImportSample", "ImportScore", "Job",
-    "KernelBuild", "KernelCase", "OutboxMessage", "Question", "Repository", "Run", "RunLane", "Sample",
-    "TeacherForced", "Worker",
+    "KernelBuild", "KernelCase", "KernelTest", "OutboxMessage", "Question", "Repository", "Run", "RunLane", "Sample",
+    "TeacherForced", "TestTolerance", "Worker",
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """A submit request becomes a NewRun: the repository is fetched, names become commits, kernels and lanes are found."""
 
 from driftline.contracts.impact import ImpactView
+from driftline.contracts.kernel_jobs import Suite
 from driftline.contracts.lane import Lane
 from driftline.git import GitError, Kernels, Mirror
 from driftline.git.names import is_full_sha
@@ -36,7 +37,7 @@ def plan(request: SubmitRequest, *, lanes: Lanes, settings: Settings, idempotenc
     try:
         mirror = Mirror.open(settings.mirrors_dir, request.repo)
         mirror.fetch()
-        return _planned(request, mirror, chosen, idempotency_key)
+        return _planned(request, mirror, chosen, lanes, idempotency_key)
     except GitError as error:
         raise Refusal(error.reason, str(error), status=STATUS.get(error.reason, 422)) from error
 
@@ -62,7 +63,7 @@ def choose_lanes(request: SubmitRequest, lanes: Lanes) -> tuple[Lane, ...]:
     return tuple(chosen)
 
 
-def _planned(request: SubmitRequest, mirror: Mirror, lanes: tuple[Lane, ...], key: str | None) -> NewRun:
+def _planned(request: SubmitRequest, mirror: Mirror, lanes: tuple[Lane, ...], known: Lanes, key: str | None) -> NewRun:
     main = mirror.default_branch()
     head_sha = pinned(mirror, request.head)
     base_ref, base_sha = _base(request, mirror, head_sha, request.target or main)
@@ -78,16 +79,23 @@ def _planned(request: SubmitRequest, mirror: Mirror, lanes: tuple[Lane, ...], ke
     base = _commit(mirror, base_ref, base_sha, base_kernels)
     head = _commit(mirror, request.head, head_sha, head_kernels)
     impact = None if request.measure_noise else _impact(mirror, base, head, head_kernels, lanes)
+    suite = known.suite_of(request.repo, head_kernels.layout.value)
     return NewRun(
         name=(request.name or head.subject or head_sha[:12])[:LONGEST_NAME], repository_url=request.repo,
         main_branch=main, layout=head_kernels.layout, base=base, head=head, lanes=lanes, margin=request.margin,
         created_by="admin", questions=request.questions, measure_noise=request.measure_noise, idempotency_key=key,
         early_stopping=request.early_stopping, confirm=request.confirm, repeats=request.repeats,
+        tritons=known.tritons, suite=suite if suite and _has_tests(mirror, suite, base_sha, head_sha) else None,
         conflicts=_conflicts(request, mirror, head_sha),
         impact=impact, unreachable={} if request.measure_noise else unreachable_lanes(
             lanes, impact, layout=head_kernels.layout, kernel_path=head_kernels.path
         ),
     )  # fmt: skip
+
+
+def _has_tests(mirror: Mirror, suite: Suite, *commits: str) -> bool:
+    """A commit that removed its tests is still asked for them, and says that they are gone."""
+    return any(mirror.has_path(sha, path) for sha in commits for path in suite.paths)
 
 
 def _impact(mirror: Mirror, base: Commit, head: Commit, kernels: Kernels, lanes: tuple[Lane, ...]) -> ImpactView | None:

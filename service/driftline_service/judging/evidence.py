@@ -8,10 +8,10 @@ from driftline.contracts.channel import Case, CheckSummary, KernelBuild
 from driftline.contracts.lane import Lane
 from driftline.contracts.report import EventView
 from driftline.contracts.words import Arm, FailureKind, JobKind, JobState
-from driftline.evidence import ArmEvidence, ArmFailure, CheckEvidence, LaneEvidence, RunEvidence
+from driftline.evidence import ArmEvidence, ArmFailure, CheckEvidence, LaneEvidence, RunEvidence, SuiteEvidence
 from sqlalchemy.orm import Session
 
-from driftline_service.database import attempt_queries, job_queries, result_queries, run_queries
+from driftline_service.database import attempt_queries, job_queries, result_queries, run_queries, suite_queries
 from driftline_service.database.event_queries import events_of
 from driftline_service.database.tables import Attempt, Job, Run, RunLane
 from driftline_service.judging.evaluation import load_evaluation
@@ -19,6 +19,7 @@ from driftline_service.judging.fresh import fresh_of
 from driftline_service.judging.imported import load_import
 from driftline_service.judging.job_views import Tries, job_views_of, tries_of
 from driftline_service.judging.noise import noise_of
+from driftline_service.judging.suite_by_gpu import gpu_differences
 from driftline_service.runs import planner
 from driftline_service.runs.outcomes import TIMED_OUT
 
@@ -63,13 +64,15 @@ def load_evidence(session: Session, run_id: UUID, *, with_noise: bool = True) ->
     tries = tries_of(session, run_id)
     rows = _rows(session, jobs, tries, with_noise=with_noise)
     lanes = run_queries.lanes_of(session, run_id)
+    suites = None if run.suite is None else {arm: _suite(session, rows, arm) for arm in Arm}
     return RunEvidence(
         run_id=run.id, name=run.name, repository=run.repository.url, base_sha=run.base_sha, head_sha=run.head_sha,
         base_subject=run.base_subject, head_subject=run.head_subject, state=run.state, created_at=run.created_at,
         finished_at=run.finished_at, margin=run.margin,
         lanes=tuple(_lane(session, row, rows) for row in lanes),
         checks={arm: _check(session, rows, arm) for arm in Arm},
-        builds={arm: _builds(session, rows, arm) for arm in Arm},
+        builds={arm: _builds(session, rows, arm) for arm in Arm}, build_notes=_build_notes(rows),
+        suites=suites, suite_by_gpu=gpu_differences(session, run, suites or {}),
         jobs=job_views_of(jobs, tries, [lane.name for lane in lanes]), events=event_views(session, run_id),
     )  # fmt: skip
 
@@ -130,6 +133,21 @@ def _builds(session: Session, rows: _Rows, arm: Arm) -> tuple[KernelBuild, ...] 
     job = rows.job(JobKind.BUILD, arm)
     attempt = rows.attempt(job)
     return _failure(rows, job) if attempt is None else result_queries.builds_of(session, attempt.id)
+
+
+def _build_notes(rows: _Rows) -> tuple[str, ...]:
+    """What the builds say of releases of Triton that they were not asked under, each once."""
+    attempts = (rows.attempt(rows.job(JobKind.BUILD, arm)) for arm in Arm)
+    recorded = [attempt.recorded or {} for attempt in attempts if attempt is not None]
+    return tuple(
+        dict.fromkeys(f"{name}: {why}" for one in recorded for name, why in one.items() if "not asked" in str(why))
+    )
+
+
+def _suite(session: Session, rows: _Rows, arm: Arm) -> SuiteEvidence | ArmFailure | None:
+    job = rows.job(JobKind.TESTS, arm)
+    attempt = rows.attempt(job)
+    return _failure(rows, job) if attempt is None else suite_queries.suite_of(session, attempt)
 
 
 def _failure(rows: _Rows, job: Job | None) -> ArmFailure | None:

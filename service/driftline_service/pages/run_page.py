@@ -8,6 +8,7 @@ from driftline.contracts.words import Metric
 from driftline.judge.cells import LOGPROB_MARGIN
 from driftline.report import build_problems
 from driftline.report.interval_plot import plotted_cells
+from driftline.report.suite import lines as suite_lines
 
 from driftline_service.database.tables import Run
 from driftline_service.pages.case_choice import case_choice
@@ -34,6 +35,7 @@ def run_page(run: Run, view: RunView, *, cases: str | None) -> dict[str, Any]:
         "asked_cases": cases,
         "plots": [metric for metric in Metric if plotted_cells(view, metric)],
         "builds": sorted(view.builds, key=lambda build: (not build.head_error, not is_changed(build))),
+        "suite_lines": list(suite_lines(view.suite)) if view.suite is not None else [],
         "build_problems": build_problems(view),
         "changed_builds": sum(is_changed(build) for build in view.builds),
         "finished_jobs": sum(job.state.finished for job in view.jobs),

@@ -5,17 +5,19 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Protocol, TypeVar
 
+from driftline.contracts.base import Contract
+from driftline.contracts.kernel_jobs import Suite, TritonRelease
 from driftline.contracts.lane import Lane
 from driftline.contracts.words import Arm, JobKind, JobState, RunState
 from driftline.contracts.worker_api import QUEUE_CPU
 
 PHASES = {
-    RunState.QUEUED: JobKind.BUILD,
-    RunState.BUILDING: JobKind.BUILD,
-    RunState.CHECKING: JobKind.CHECK,
-    RunState.EVALUATING: JobKind.EVALUATE,
+    RunState.QUEUED: (JobKind.BUILD,),
+    RunState.BUILDING: (JobKind.BUILD,),
+    RunState.CHECKING: (JobKind.CHECK, JobKind.TESTS),
+    RunState.EVALUATING: (JobKind.EVALUATE,),
 }
-"""The kind of job that may run in each state. Phases follow each other, so that a cheap failure is seen first; both
+"""The kinds of job that may run in each state. Phases follow each other, so that a cheap failure is seen first; both
 arms and all lanes of one phase run side by side."""
 
 _NEXT = {
@@ -71,13 +73,26 @@ def hash_lane(lane: Lane) -> str:
     return sha256(measured.encode()).hexdigest()
 
 
-def queue_of(lane: Lane) -> str:
-    return QUEUE_CPU if lane.gpu_type is None else f"gpu-{lane.gpu_type}"
+def hash_of(*configured: Contract) -> str | None:
+    """sha256 of what a build or the tests are configured with: work under another is no baseline. None of nothing."""
+    if not configured:
+        return None
+    return sha256("\n".join(one.model_dump_json() for one in configured).encode()).hexdigest()
 
 
-def planned_jobs(lanes: Iterable[PlannedLane], repeats: int = 0) -> list[PlannedJob]:
-    """Build and check of both arms, and both arms of each lane that is not skipped, once and `repeats` times more."""
-    jobs = [PlannedJob(kind, arm, QUEUE_CPU) for kind in (JobKind.BUILD, JobKind.CHECK) for arm in Arm]
+def queue_of(measured: Lane | Suite) -> str:
+    return QUEUE_CPU if measured.gpu_type is None else f"gpu-{measured.gpu_type}"
+
+
+def planned_jobs(
+    lanes: Iterable[PlannedLane], repeats: int = 0, *, tritons: Sequence[TritonRelease] = (), suite: Suite | None = None
+) -> list[PlannedJob]:
+    """Build and check of both arms, their own tests if there are any, and both arms of each lane that is not skipped,
+    once and `repeats` times more."""
+    jobs = [PlannedJob(JobKind.BUILD, arm, QUEUE_CPU, lane_hash=hash_of(*tritons)) for arm in Arm]
+    jobs += [PlannedJob(JobKind.CHECK, arm, QUEUE_CPU) for arm in Arm]
+    if suite is not None:
+        jobs += [PlannedJob(JobKind.TESTS, arm, queue_of(suite), lane_hash=hash_of(suite)) for arm in Arm]
     for planned in lanes:
         if not planned.skipped:
             queue = queue_of(planned.lane)
@@ -102,7 +117,7 @@ def current(jobs: Iterable[_Job]) -> list[_Job]:
 def in_phase(state: RunState, jobs: Iterable[_Job]) -> list[_Job]:
     """The current jobs that may run in this state. A lane's pairs follow each other: where the first one stops is known
     before the next one asks."""
-    found = [job for job in current(jobs) if job.kind is PHASES.get(state)]
+    found = [job for job in current(jobs) if job.kind in PHASES.get(state, ())]
     pairs = {job.lane_name: job.pair for job in sorted(found, key=lambda job: -job.pair) if not job.state.finished}
     return [job for job in found if job.pair <= pairs.get(job.lane_name, job.pair)]
 

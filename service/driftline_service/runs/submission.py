@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from driftline.contracts.impact import ImpactView
+from driftline.contracts.kernel_jobs import Suite, TritonRelease
 from driftline.contracts.lane import Lane
 from driftline.contracts.words import Arm, Engine, JobState, Layout, RunState
 from sqlalchemy.orm import Session
@@ -59,6 +60,10 @@ class NewRun:
     """files in which head cannot be merged into its target: it is measured alone all the same"""
     impact: ImpactView | None = None
     """what the change reaches by the imports at head"""
+    tritons: tuple[TritonRelease, ...] = ()
+    """under which kernels are compiled; none: the worker's own alone"""
+    suite: Suite | None = None
+    """the repository's own kernel tests"""
     idempotency_key: str | None = None
 
 
@@ -74,7 +79,8 @@ def submit(session: Session, new: NewRun) -> UUID:
         assert new.idempotency_key is not None  # noqa: S101 - only a taken key conflicts
         return run_queries.run_with_key(session, new.idempotency_key)
     session.add_all(_lane_row(run_id, position, planned, new) for position, planned in enumerate(lanes))
-    jobs = [_job_row(run_id, planned, new) for planned in planner.planned_jobs(lanes, new.repeats)]
+    planned = planner.planned_jobs(lanes, new.repeats, tritons=new.tritons, suite=new.suite)
+    jobs = [_job_row(run_id, one, new) for one in planned]
     session.add_all(jobs)
     session.flush()  # the jobs' ids
     first = baselines.not_awaited(session, session.get_one(Run, run_id), planner.in_phase(RunState.QUEUED, jobs))
@@ -130,7 +136,12 @@ def _run_values(session: Session, new: NewRun) -> dict[str, object]:
     plain = ("name", "layout", "margin", "measure_noise", "repeats", "created_by", "idempotency_key")
     repository_id = run_queries.repository_id(session, new.repository_url, new.main_branch)
     impact = None if new.impact is None else new.impact.model_dump(mode="json")
-    return resolved | {name: getattr(new, name) for name in plain} | {"repository_id": repository_id, "impact": impact}
+    configured = {
+        "tritons": [one.model_dump(mode="json") for one in new.tritons] or None,
+        "suite": None if new.suite is None else new.suite.model_dump(mode="json"),
+    }
+    plain_values = {name: getattr(new, name) for name in plain}
+    return resolved | plain_values | configured | {"repository_id": repository_id, "impact": impact}
 
 
 def _lane_row(run_id: UUID, position: int, planned: planner.PlannedLane, new: NewRun) -> RunLane:

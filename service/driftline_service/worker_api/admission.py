@@ -14,10 +14,12 @@ from driftline.contracts.channel import (
     Environment,
     Hello,
     KernelBuild,
+    KernelTest,
     Progress,
     Sample,
     Scores,
     TeacherForced,
+    Tolerance,
 )
 from driftline.contracts.words import JobKind
 from driftline.contracts.worker_api import ReportedLine
@@ -25,11 +27,12 @@ from driftline.contracts.worker_api import ReportedLine
 ALLOWED: Mapping[JobKind, tuple[type, ...]] = {
     JobKind.BUILD: (Hello, Progress, Environment, KernelBuild),
     JobKind.CHECK: (Hello, Progress, Environment, CheckSummary, Case),
+    JobKind.TESTS: (Hello, Progress, Environment, KernelTest, Tolerance),
     JobKind.EVALUATE: (Hello, Progress, Environment, Sample, TeacherForced, Scores),
 }
 
 MAX_ROWS = 20_000
-"""Cases or builds of one attempt. A real check has some hundreds; more is a flood."""
+"""Cases, builds or tests of one attempt. A real check has some hundreds; more is a flood."""
 
 LARGEST_INTEGER = 2**31 - 1
 """What a column `integer` holds."""
@@ -74,7 +77,7 @@ def refusal(lines: Iterable[ReportedLine], known: Known) -> Refused | None:
             found = _answer_refusal(line.doc_id, sampled, known, "sample") or _rank_refusal(line, known)
         elif isinstance(line, TeacherForced):
             found = _answer_refusal(line.doc_id, forced, known, "teacher_forced") or _logprob_refusal(line)
-        rows += isinstance(line, Case | KernelBuild)
+        rows += isinstance(line, Case | KernelBuild | KernelTest | Tolerance)
         scores += isinstance(line, Scores)
         summaries += isinstance(line, CheckSummary)
         found = found or _count_refusal(rows, scores, summaries)
@@ -117,7 +120,7 @@ def _logprob_refusal(line: TeacherForced) -> Refused | None:
 
 def _count_refusal(rows: int, scores: int, summaries: int) -> Refused | None:
     if rows > MAX_ROWS:
-        return Refused("too_many_lines", f"more than {MAX_ROWS} cases or builds")
+        return Refused("too_many_lines", f"more than {MAX_ROWS} cases, builds or tests")
     if scores > 1 or summaries > 1:
         return Refused("duplicate_line", "scores and check_summary come once an attempt")
     return None

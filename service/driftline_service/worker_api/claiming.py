@@ -49,7 +49,7 @@ def claim(
 
 def _to_be_had(job: Job, run: Run, now: datetime) -> bool:
     due = job.not_before is None or job.not_before <= now
-    return job.state is JobState.QUEUED and planner.PHASES.get(run.state) is job.kind and due
+    return job.state is JobState.QUEUED and job.kind in planner.PHASES.get(run.state, ()) and due
 
 
 def _new_attempt(

@@ -31,6 +31,8 @@ def _evidence_gap(session: Session, attempt: Attempt) -> str | None:
         case JobKind.CHECK:
             checked = attempt.check_summary is not None and attempt_queries.case_count(session, attempt.id) > 0
             return None if checked else "the check reported no summary or no case"
+        case JobKind.TESTS:
+            return None if attempt_queries.test_count(session, attempt.id) else "no test was reported"
         case JobKind.EVALUATE:
             return _evaluation_gap(session, attempt, job)
 

@@ -20,6 +20,13 @@ from driftline_service.worker_api import admission, completeness, storing
 from driftline_service.worker_api.leases import CARRY_ON, extend, locked_attempt, not_running
 from driftline_service.worker_api.specs import lane_ranks
 
+COUNTS = {
+    JobKind.BUILD: attempt_queries.build_count,
+    JobKind.CHECK: attempt_queries.case_count,
+    JobKind.TESTS: attempt_queries.test_count,
+}
+"""How many rows an attempt of a kind has."""
+
 
 def store_lines(
     session: Session, attempt_id: UUID, token: str, batch: LineBatch, *, lease: timedelta, now: datetime
@@ -112,7 +119,7 @@ def _heard(session: Session, attempt: Attempt, lease: timedelta, now: datetime) 
 
 def _known(session: Session, attempt: Attempt, job: Job) -> admission.Known:
     if job.kind is not JobKind.EVALUATE:
-        count = attempt_queries.case_count if job.kind is JobKind.CHECK else attempt_queries.build_count
+        count = COUNTS[job.kind]
         rows, has_summary = count(session, attempt.id), attempt.check_summary is not None
         return admission.Known(job.kind, rows=rows, has_summary=has_summary)
     row = run_queries.lane_of(session, job.run_id, job.lane_name or "")

@@ -2,7 +2,8 @@
 
 from functools import lru_cache
 
-from driftline.contracts.jobs import BuildSpec, CheckSpec, CommitSource, EvaluateSpec, JobSpec
+from driftline.contracts.jobs import BuildSpec, CheckSpec, CommitSource, EvaluateSpec, JobSpec, SuiteSpec
+from driftline.contracts.kernel_jobs import Suite, TritonRelease
 from driftline.contracts.lane import Lane
 from driftline.contracts.words import JobKind, Layout
 from driftline.judge.stopping import BLOCK
@@ -24,7 +25,11 @@ def spec_of(job: Job, run: Run, lane_row: RunLane | None) -> JobSpec:
     )  # fmt: skip
     match job.kind:
         case JobKind.BUILD:
-            return BuildSpec(job_id=job.id, run_id=run.id, arm=job.arm, source=source)
+            tritons = [TritonRelease.model_validate(one) for one in run.tritons or ()]
+            return BuildSpec(job_id=job.id, run_id=run.id, arm=job.arm, source=source, tritons=tritons)
+        case JobKind.TESTS:
+            suite = Suite.model_validate(run.suite)
+            return SuiteSpec(job_id=job.id, run_id=run.id, arm=job.arm, source=source, suite=suite)
         case JobKind.CHECK:
             check = CheckSpec(job_id=job.id, run_id=run.id, arm=job.arm, source=source)
             return check.model_copy(update={"backends": VLLM_BACKENDS}) if run.layout is Layout.VLLM else check

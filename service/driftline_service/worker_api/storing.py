@@ -9,10 +9,12 @@ from driftline.contracts.channel import (
     CheckSummary,
     Environment,
     KernelBuild,
+    KernelTest,
     Progress,
     Sample,
     Scores,
     TeacherForced,
+    Tolerance,
 )
 from driftline.contracts.worker_api import ReportedLine
 from sqlalchemy import insert
@@ -31,7 +33,12 @@ def store(session: Session, attempt: Attempt, lines: Sequence[ReportedLine], *, 
     forced = [_forced_row(attempt, line) for line in lines if isinstance(line, TeacherForced)]
     cases = [_numbered(attempt.id, rows_before, line) for line in _enumerated(lines, Case)]
     builds = [_numbered(attempt.id, rows_before, line) for line in _enumerated(lines, KernelBuild)]
-    for table, rows in ((tables.TeacherForced, forced), (tables.KernelCase, cases), (tables.KernelBuild, builds)):
+    tests = [_numbered(attempt.id, rows_before, line) for line in _enumerated(lines, KernelTest)]
+    tolerances = [_numbered(attempt.id, rows_before, line) for line in _enumerated(lines, Tolerance)]
+    for table, rows in (
+        (tables.TeacherForced, forced), (tables.KernelCase, cases), (tables.KernelBuild, builds),
+        (tables.KernelTest, tests), (tables.TestTolerance, tolerances),
+    ):  # fmt: skip
         if rows:
             session.execute(insert(table), rows)
     for line in lines:
@@ -79,10 +86,10 @@ def _forced_row(attempt: Attempt, line: TeacherForced) -> dict[str, Any]:
     return _place(attempt) | row
 
 
-def _enumerated(lines: Iterable[ReportedLine], kind: type[Case] | type[KernelBuild]) -> list[tuple[int, Any]]:
+def _enumerated(lines: Iterable[ReportedLine], kind: type[ReportedLine]) -> list[tuple[int, Any]]:
     return list(enumerate(line for line in lines if isinstance(line, kind)))
 
 
-def _numbered(attempt_id: UUID, before: int, numbered: tuple[int, Case | KernelBuild]) -> dict[str, Any]:
+def _numbered(attempt_id: UUID, before: int, numbered: tuple[int, ReportedLine]) -> dict[str, Any]:
     place, line = numbered
     return {"attempt_id": attempt_id, "position": before + place} | line.model_dump(exclude={"type"})

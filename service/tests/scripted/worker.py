@@ -17,6 +17,8 @@ class ScriptedWorker:
         self.client = client
         self.facts = WorkerFacts(name=name, host="h", environment_id=environment_id, sandbox="plain")
         self.must_match = {"model": "canary@1"}
+        self.outcomes = {"base": {"a": "passed"}, "head": {"a": "passed"}}
+        """of the repository's own tests"""
 
     def post(self, path: str, token: str, body: Any = None) -> httpx.Response:
         content = None if body is None else json.dumps(body)
@@ -58,6 +60,14 @@ class ScriptedWorker:
         if spec.kind == "build":
             build = {"type": "kernel_build", "kernel": "scan", "config": "64", "arch": "sm_80", "compiled": True}
             return [environment, build | {"registers": 96, "spills": 0, "shared_memory": 4096}]
+        if spec.kind == "tests":
+            tolerance = {"type": "tolerance", "file": "tests/test_a.py", "line": 3, "scope": "test_a", "name": "atol"}
+            tests = [
+                {"type": "kernel_test", "node_id": name, "outcome": outcome, "seconds": 0.5, "message": ""}
+                for name, outcome in self.outcomes[spec.arm].items()
+            ]
+            value = {"base": 1e-3, "head": 1e-2}[spec.arm]
+            return [environment, tolerance | {"value": value}, *tests]
         if spec.kind == "check":
             summary = {"type": "check_summary", "layout": "mamba2_varlen", "era": "ours", "device": "cpu"}
             case = {"type": "case", "name": "packed", "kind": "contract", "backend": "torch", "passed": True}

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from driftline_worker.children.kernel_spec import KernelSpec, SpecError, read_spec
+from driftline_worker.children.kernel_spec import KernelSpec, SpecError
 from driftline_worker.children.line_channel import Channel
 
 if TYPE_CHECKING:
@@ -28,13 +28,8 @@ class Refusal(Exception):  # noqa: N818 - it is an outcome with a reason code, a
         self.reason = reason
 
 
-def run_child(description: str, work: Callable[[KernelSpec, Channel], None], arguments: list[str]) -> int:
-    """Do the work of a check or build child and write its first and last line; the exit code."""
-    return run_with_spec(description, lambda spec_file, channel: work(read_spec(spec_file), channel), arguments)
-
-
 def run_with_spec(description: str, work: Callable[[Path, Channel], None], arguments: list[str]) -> int:
-    """As `run_child`, for a child that reads its spec's file itself."""
+    """Do a child's work, given its spec's file, and write its first and last line; the exit code."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--spec", type=Path, required=True, help="JSON file: what to do")
     parser.add_argument("--channel-fd", type=int, required=True, help="descriptor of the pipe for JSON lines")

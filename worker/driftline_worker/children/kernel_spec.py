@@ -18,14 +18,27 @@ class SpecError(ValueError):
 
 
 @dataclass(frozen=True)
+class Triton:
+    """A release to compile under. folder: where it is installed; None is the environment's own. version: "" is any."""
+
+    name: str
+    version: str
+    folder: Path | None
+
+
+OWN = Triton("own", "", None)
+
+
+@dataclass(frozen=True)
 class KernelSpec:
-    """import_dir holds the kernels' package. A check reads backends and device, a build architectures."""
+    """import_dir holds the kernels' package. A check reads backends and device, a build architectures and Tritons."""
 
     import_dir: Path
     layout: str
     backends: tuple[str, ...]
     device: str
     architectures: tuple[int, ...]
+    tritons: tuple[Triton, ...] = (OWN,)
 
 
 def read_spec(path: Path) -> KernelSpec:
@@ -42,7 +55,15 @@ def read_spec(path: Path) -> KernelSpec:
         backends=tuple(str(name) for name in several(fields, "backends", BACKENDS, str)),
         device=text(fields, "device", "cpu"),
         architectures=tuple(int(str(one)) for one in several(fields, "architectures", ARCHITECTURES, int)),
+        tritons=tuple(triton_of(one) for one in fields.get("tritons") or ()) or (OWN,),
     )
+
+
+def triton_of(fields: object) -> Triton:
+    if not isinstance(fields, dict):
+        raise SpecError(f"an entry of spec field 'tritons' must be an object, got {fields!r}")
+    folder = fields.get("folder")
+    return Triton(text(fields, "name"), text(fields, "version"), None if folder is None else Path(str(folder)))
 
 
 def text(fields: Mapping[str, object], name: str, default: str | None = None) -> str:

@@ -19,7 +19,7 @@ MAX_LINE_BYTES: Final = 1 << 20
 MESSAGE_CHARACTERS: Final = 4000
 """Longest message the worker keeps; what is longer is cut here and marked."""
 
-COUNTED: Final = frozenset({"sample", "teacher_forced", "case", "kernel_build"})
+COUNTED: Final = frozenset({"sample", "teacher_forced", "case", "kernel_build", "kernel_test", "tolerance"})
 """The lines that are results. `result` tells how many there were, so that a lost line is noticed."""
 
 
@@ -38,7 +38,7 @@ class Channel:
 
     @property
     def lines(self) -> int:
-        """How many sample, teacher_forced, case and kernel_build lines were written."""
+        """How many lines that are results were written."""
         return self._lines
 
     def hello(self) -> None:

@@ -2,7 +2,7 @@
 
 import io
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 
@@ -49,14 +49,29 @@ def launches_of(scenario: Scenario, adapter: Adapter) -> list[Planned]:
     return planned + failure
 
 
-def compiled(planned: Sequence[Planned], architectures: Sequence[int]) -> Iterator[KernelBuild]:
+def pieces(planned: Sequence[Planned], architectures: Sequence[int]) -> list[tuple[Planned, int]]:
     """Each launch for each architecture, e.g. 90 for sm_90, in the order given."""
+    return [(one, architecture) for one in planned for architecture in architectures]
+
+
+def compiling() -> Callable[[Planned, int], KernelBuild]:
+    """What compiles one piece after the other; it remembers what ptxas printed of each binary."""
     knobs.nvidia.dump_ptxas_log = True
     knobs.compilation.always_compile = True  # a binary cached on disk would come without ptxas's figures
     logs: dict[int, str] = {}
-    for one in planned:
-        for architecture in architectures:
-            yield build_of(one, architecture, logs)
+    return lambda planned, architecture: build_of(planned, architecture, logs)
+
+
+def compiled(planned: Sequence[Planned], architectures: Sequence[int]) -> Iterator[KernelBuild]:
+    """The reports of all pieces."""
+    compile_one = compiling()
+    for piece in pieces(planned, architectures):
+        yield compile_one(*piece)
+
+
+def refused(planned: Planned, architecture: int, error: str) -> KernelBuild:
+    """The report of a kernel that gave no binary."""
+    return KernelBuild(planned.kernel, planned.config, f"sm_{architecture}", compiled=False, error=error)
 
 
 def build_of(planned: Planned, architecture: int, logs: dict[int, str]) -> KernelBuild:
@@ -67,14 +82,13 @@ def build_of(planned: Planned, architecture: int, logs: dict[int, str]) -> Kerne
     """
     arch, launch = f"sm_{architecture}", planned.launch
     if launch is None:
-        return KernelBuild(planned.kernel, planned.config, arch, compiled=False, error=planned.error)
+        return refused(planned, architecture, planned.error)
     printed = io.StringIO()
     try:
         with targeting(architecture), redirect_stdout(printed), redirect_stderr(printed):
             kernel = launch.kernel.run(*launch.arguments, grid=(1, 1, 1), warmup=True, **launch.options)
     except (Exception, SystemExit) as error:
-        message = f"{type(error).__name__}: {error}"
-        return KernelBuild(planned.kernel, planned.config, arch, compiled=False, error=message)
+        return refused(planned, architecture, f"{type(error).__name__}: {error}")
     registers, spills = resources(logs.setdefault(id(kernel), printed.getvalue()))
     return KernelBuild(
         planned.kernel,
