@@ -1,10 +1,14 @@
 """Earlier work stands for a base arm under the same key, and only then."""
 
+from driftline.contracts.kernel_jobs import Suite
 from driftline.contracts.words import Arm, JobKind, JobState, RunState
 from driftline_service.database.job_queries import jobs_of
 from driftline_service.judging import load_evidence
 from driftline_service.runs.cancellation import cancel
 from driftline_service.runs.submission import Commit
+
+SUITE = Suite(paths=["tests"])
+"""With it a run has jobs of every kind."""
 
 
 def base_jobs(world, run_id, kind=JobKind.EVALUATE):
@@ -18,9 +22,9 @@ def another_head():
 
 
 def test_a_second_run_on_the_same_base_reuses_it(world):
-    first = world.submit()
+    first = world.submit(suite=SUITE)
     world.run_until_done(first)
-    second = world.submit(head=another_head())
+    second = world.submit(head=another_head(), suite=SUITE)
     assert world.run_until_done(second).state is RunState.DONE
     for kind in JobKind:
         (reused,), (fresh,) = base_jobs(world, second, kind), base_jobs(world, first, kind)
@@ -34,8 +38,8 @@ def test_a_second_run_on_the_same_base_reuses_it(world):
 
 
 def test_a_base_that_an_earlier_run_is_measuring_is_waited_for(world):
-    first = world.submit()
-    second = world.submit(head=another_head())
+    first = world.submit(suite=SUITE)
+    second = world.submit(head=another_head(), suite=SUITE)
     assert world.run_until_done(second).state is RunState.DONE
     assert world.run_until_done(first).state is RunState.DONE
     for kind in JobKind:
