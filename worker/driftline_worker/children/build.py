@@ -45,7 +45,7 @@ def under(triton: Triton, spec: KernelSpec, channel: Channel, command: Sequence[
             return f"not asked: {refusal}"
         if triton == spec.tritons[0]:
             raise
-        for architecture in spec.architectures:
+        for architecture in triton.architectures:
             channel.send(
                 "kernel_build", kernel="before any kernel", config="the import of the kernels",
                 arch=f"sm_{architecture}", triton=triton.version, compiled=False, error=clipped(str(refusal)),
@@ -65,8 +65,10 @@ def build(spec: KernelSpec, channel: Channel, place: Place) -> None:
     if scenario.BACKEND not in adapter.backends:
         raise Refusal("unsupported", "no_triton_kernels", "this commit has no Triton backend, so nothing is compiled")
     channel.send("progress", phase="plan", done=0, total=1)  # calls the commit's functions, which may hang as well
-    pieces = compiler.pieces(compiler.plan(adapter), spec.architectures)
-    before, total = number * len(pieces), len(spec.tritons) * len(pieces)
+    planned_launches = compiler.plan(adapter)
+    pieces = compiler.pieces(planned_launches, triton.architectures)
+    places = [len(planned_launches) * len(one.architectures) for one in spec.tritons]
+    before, total = sum(places[:number]), sum(places)
     channel.send("progress", phase="compile", done=before + place.first, total=total)
     compile_one = compiler.compiling()
     for index, (planned, architecture) in list(enumerate(pieces))[place.first :]:

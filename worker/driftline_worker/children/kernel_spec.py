@@ -19,26 +19,24 @@ class SpecError(ValueError):
 
 @dataclass(frozen=True)
 class Triton:
-    """A release to compile under. folder: where it is installed; None is the environment's own. version: "" is any."""
+    """A release to compile under, and for which architectures. folder: where it is installed; None is the environment's
+    own. version: "" is any."""
 
     name: str
     version: str
     folder: Path | None
-
-
-OWN = Triton("own", "", None)
+    architectures: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """import_dir holds the kernels' package. A check reads backends and device, a build architectures and Tritons."""
+    """import_dir holds the kernels' package. A check reads backends and device, a build Tritons."""
 
     import_dir: Path
     layout: str
     backends: tuple[str, ...]
     device: str
-    architectures: tuple[int, ...]
-    tritons: tuple[Triton, ...] = (OWN,)
+    tritons: tuple[Triton, ...]
 
 
 def read_spec(path: Path) -> KernelSpec:
@@ -49,21 +47,27 @@ def read_spec(path: Path) -> KernelSpec:
         raise SpecError(f"the spec file {path.name} cannot be read: {error}") from error
     if not isinstance(fields, dict):
         raise SpecError(f"the spec file {path.name} holds a {type(fields).__name__}; it must hold an object")
+    architectures = numbers(fields, ARCHITECTURES)
+    own = Triton("own", "", None, architectures)
     return KernelSpec(
         import_dir=Path(text(fields, "import_dir")),
         layout=text(fields, "layout"),
         backends=tuple(str(name) for name in several(fields, "backends", BACKENDS, str)),
         device=text(fields, "device", "cpu"),
-        architectures=tuple(int(str(one)) for one in several(fields, "architectures", ARCHITECTURES, int)),
-        tritons=tuple(triton_of(one) for one in fields.get("tritons") or ()) or (OWN,),
+        tritons=tuple(triton_of(one, architectures) for one in fields.get("tritons") or ()) or (own,),
     )
 
 
-def triton_of(fields: object) -> Triton:
+def triton_of(fields: object, architectures: tuple[int, ...]) -> Triton:
     if not isinstance(fields, dict):
         raise SpecError(f"an entry of spec field 'tritons' must be an object, got {fields!r}")
     folder = fields.get("folder")
-    return Triton(text(fields, "name"), text(fields, "version"), None if folder is None else Path(str(folder)))
+    place = None if folder is None else Path(str(folder))
+    return Triton(text(fields, "name"), text(fields, "version"), place, numbers(fields, architectures))
+
+
+def numbers(fields: Mapping[str, object], default: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(str(one)) for one in several(fields, "architectures", default, int))
 
 
 def text(fields: Mapping[str, object], name: str, default: str | None = None) -> str:

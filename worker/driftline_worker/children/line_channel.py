@@ -55,6 +55,12 @@ class Channel:
             self._write(line)
             self._lines += line_type in COUNTED
 
+    def pass_on(self, raw: bytes, line_type: str = "") -> None:
+        """Write what another process wrote, as it came. `line_type` is its type if it is a whole line of the contract."""
+        with self._lock:
+            self._write(raw)
+            self._lines += line_type in COUNTED
+
     def fail(self, kind: str, reason: str, message: str) -> None:
         """The last line of a child that could not do its work: kind is transient, permanent or unsupported."""
         line = encoded({"type": "failure", "kind": kind, "reason": reason, "message": clipped(message)})

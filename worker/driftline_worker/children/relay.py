@@ -15,13 +15,19 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from driftline_worker.children.kernel_child import Refusal
-from driftline_worker.children.line_channel import Channel, clipped
+from driftline_worker.children.line_channel import MAX_LINE_BYTES, Channel, clipped
 
 MOST_ENDS: Final = 10
 """Pieces that may end their process, each of which costs seconds of imports; after so many the rest is not asked."""
 
 TAIL_BYTES: Final = 4_000
 CHUNK_BYTES: Final = 1 << 16
+
+BETWEEN_US: Final[dict[str, dict[str, type]]] = {
+    "begin": {"index": int, "line": dict, "told": str}, "result": {},
+    "failure": {"kind": str, "reason": str, "message": str},
+}  # fmt: skip
+"""The lines that are read here, with what they must have: a part runs code that nobody trusts, on the same pipe."""
 
 LIMITS: Final = frozenset({signal.SIGKILL, signal.SIGXCPU, signal.SIGTERM, signal.SIGINT})
 """Ends that come from outside, from a limit or from a machine out of memory: no piece is blamed for them."""
@@ -69,11 +75,11 @@ def relay(command: Sequence[str], channel: Channel) -> None:
         if part.again and part.next_index > first:
             first = part.next_index
             continue
-        if part.begun is None or -part.code in LIMITS:
+        if part.begun is None or part.begun["index"] < first or -part.code in LIMITS:
             die_alike(part.code)
         assert part.begun is not None  # noqa: S101 - else this process is gone
         told = part.begun["line"] | {part.begun["told"]: part.message()}
-        channel.send(told.pop("type"), **told)
+        channel.send(told.pop("type", "nothing"), **told)
         first, ends = part.begun["index"] + 1, ends + 1
 
 
@@ -108,24 +114,48 @@ def run_part(command: Sequence[str], channel: Channel) -> Part:
 
 
 def take(data: bytes, part: Part, channel: Channel) -> None:
-    part.lines += data
-    *complete, rest = bytes(part.lines).split(b"\n")
-    part.lines = bytearray(rest)
+    """Send on the complete lines; what is no line of ours, or has no end, goes on as it came: the worker judges it."""
+    *complete, rest = bytes(part.lines + data).split(b"\n")
     for raw in complete:
+        line = message_in(raw)
+        if line is None or not sent_on(line, raw, part, channel):
+            channel.pass_on(raw + b"\n")
+    if len(rest) > MAX_LINE_BYTES:
+        channel.pass_on(rest)
+        rest = b""
+    part.lines = bytearray(rest)
+
+
+def message_in(raw: bytes) -> dict[str, Any] | None:
+    """The line's object, or None where a part that is as it should be writes no such thing."""
+    try:
         line = json.loads(raw)
-        match line["type"]:
-            case "hello":
-                pass
-            case "begin":
-                part.begun, part.next_index, part.tail = line, line["index"] + 1, b""
-            case "again":
-                part.again = True
-            case "result" | "failure":
-                part.last = line
-            case kind:
-                if part.begun is not None and kind == part.begun["line"]["type"]:
-                    part.begun = None
-                channel.send(kind, **{name: value for name, value in line.items() if name != "type"})
+    except ValueError:
+        return None
+    if not isinstance(line, dict) or not isinstance(line.get("type"), str):
+        return None
+    fields = BETWEEN_US.get(line["type"], {})
+    return line if all(isinstance(line.get(name), kind) for name, kind in fields.items()) else None
+
+
+def sent_on(line: dict[str, Any], raw: bytes, part: Part, channel: Channel) -> bool:
+    """False if the line is neither between the part and us nor one that the channel could have written."""
+    match line["type"]:
+        case "hello":
+            pass
+        case "begin":
+            part.begun, part.next_index, part.tail = line, line["index"] + 1, b""
+        case "again":
+            part.again = True
+        case "result" | "failure":
+            part.last = line
+        case kind:
+            if part.begun is not None and kind == part.begun["line"].get("type"):
+                part.begun = None
+            if len(raw) >= MAX_LINE_BYTES:
+                return False
+            channel.pass_on(raw + b"\n", kind)
+    return True
 
 
 def die_alike(code: int) -> None:

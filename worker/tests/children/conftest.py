@@ -3,10 +3,14 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
+from typing import TextIO
 
 import pytest
 from driftline.contracts.channel import LINE, Case, Failure, KernelBuild, Line
@@ -63,25 +67,64 @@ def run_child(tmp_path_factory: pytest.TempPathFactory) -> RunChild:
     return run
 
 
-def ended(child: str, spec_file: Path, scratch: Path) -> Ended:
+@pytest.fixture(scope="session")
+def run_raw(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[bytes]]:
+    """Run a child and give the lines as they stand on its pipe."""
+
+    def run(child: str, import_dir: Path, /, **spec: object) -> list[bytes]:
+        with started(child, import_dir, tmp_path_factory.mktemp(child), **spec) as (process, pipe):
+            lines = pipe.read().splitlines()
+            process.wait(timeout=LIMIT)
+        return lines
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def start_child() -> Callable[..., AbstractContextManager[tuple["subprocess.Popen[bytes]", BufferedReader]]]:
+    return started
+
+
+@contextmanager
+def started(
+    child: str, import_dir: Path, scratch: Path, **spec: object
+) -> Iterator[tuple["subprocess.Popen[bytes]", BufferedReader]]:
+    """The child's process and the reading end of its pipe; it is dead afterwards."""
+    spec_file = scratch / "spec.json"
+    spec_file.write_text(json.dumps({"import_dir": str(import_dir), "layout": "mamba2_varlen", **spec}))
+    with (scratch / "printed").open("w+") as printed, running(child, spec_file, scratch, printed) as both:
+        yield both
+
+
+@contextmanager
+def running(
+    child: str, spec_file: Path, scratch: Path, printed: TextIO
+) -> Iterator[tuple["subprocess.Popen[bytes]", BufferedReader]]:
     home = scratch / "home"
     home.mkdir()
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "TRITON_CACHE_DIR": str(scratch / "triton")}
     environment["OMP_NUM_THREADS"] = "1"
     reading, writing = os.pipe()
     arguments = ["-P", "-s", str(CHILDREN / f"{child}.py"), "--spec", str(spec_file), "--channel-fd", str(writing)]
-    with (scratch / "printed").open("w+") as printed, os.fdopen(reading, "rb") as pipe:
+    with os.fdopen(reading, "rb") as pipe:
         process = subprocess.Popen(
-            [str(EVAL_PYTHON), *arguments],
-            cwd=home,
-            env=environment,
-            pass_fds=[writing],
-            stdout=printed,
-            stderr=printed,
-        )
+            [str(EVAL_PYTHON), *arguments], cwd=home, env=environment, pass_fds=[writing], stdout=printed,
+            stderr=printed, start_new_session=True,
+        )  # fmt: skip
         os.close(writing)
-        lines = [LINE.validate_json(line) for line in pipe]
-        code = process.wait(timeout=LIMIT)
+        try:
+            yield process, pipe
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def ended(child: str, spec_file: Path, scratch: Path) -> Ended:
+    with (scratch / "printed").open("w+") as printed:
+        with running(child, spec_file, scratch, printed) as (process, pipe):
+            lines = [LINE.validate_json(line) for line in pipe]
+            code = process.wait(timeout=LIMIT)
         printed.seek(0)
         return Ended(lines, code, printed.read())
 

@@ -1,12 +1,13 @@
 """The kernel check child, from its command line to its last line."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from driftline.contracts.channel import Case, CheckSummary, Progress, Result
+from driftline.contracts.channel import MAX_LINE_BYTES, Case, CheckSummary, Progress, Result
 
 RunChild = Callable[..., Any]
 
@@ -166,3 +167,39 @@ def test_a_process_that_ends_before_any_case_is_no_failed_case(run_child: RunChi
     (kernels_copy / "mamba2_varlen" / "__init__.py").write_text("import os\nos.kill(os.getpid(), 11)\n")
     ended = run_child("check", kernels_copy)
     assert (ended.code, ended.types) == (-11, ["hello", "progress"])
+
+
+CHANNEL = "import os, sys\nchannel = int(sys.argv[sys.argv.index('--channel-fd') + 1])\n"
+
+
+def test_a_line_without_an_end_reaches_the_worker_as_it_is(start_child: Any, kernels_copy: Path, tmp_path: Path) -> None:
+    package = kernels_copy / "mamba2_varlen" / "__init__.py"
+    package.write_text(CHANNEL + "while True:\n    os.write(channel, b'z' * 65536)\n")
+    with start_child("check", kernels_copy, tmp_path) as (_, pipe):
+        taken = b""
+        while len(taken) < 3 * MAX_LINE_BYTES and (data := pipe.read1(1 << 16)):
+            taken += data
+    lines = taken.split(b"\n")
+    assert [json.loads(line)["type"] for line in lines[:-1]] == ["hello", "progress"]
+    assert set(lines[-1]) == {ord("z")}
+    assert len(lines[-1]) > MAX_LINE_BYTES
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [b"nonsense", b"[1]", b"{}", b'{"type":["case"]}', b'{"type":"begin","index":0}', b'{"type":"failure","kind":1}'],
+)
+def test_what_is_no_line_goes_on_to_be_judged(run_raw: RunChild, kernels_copy: Path, forged: bytes) -> None:
+    package = kernels_copy / "mamba2_varlen" / "__init__.py"
+    package.write_text(CHANNEL + f"os.write(channel, {forged!r} + b'\\n')\n" + package.read_text())
+    lines = run_raw("check", kernels_copy, backends=["torch"])
+    assert lines.count(forged) == 1
+    assert json.loads(lines[-1])["type"] == "result"
+
+
+def test_a_forged_place_does_not_start_the_parts_again_for_ever(run_raw: RunChild, kernels_copy: Path) -> None:
+    package = kernels_copy / "mamba2_varlen" / "__init__.py"
+    begin = b'{"type":"begin","index":-1,"told":"message","line":{"type":"case"}}\n'
+    package.write_text(CHANNEL + f"os.write(channel, {begin!r})\nos._exit(3)\n")
+    lines = run_raw("check", kernels_copy, backends=["torch"])
+    assert [json.loads(line)["type"] for line in lines] == ["hello", "progress"]
