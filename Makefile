@@ -50,6 +50,7 @@ format: envs ## rewrite the code in the house style
 
 lock: ## pin the environments anew from pyproject.toml and requirements/*.in
 	PYTHON=$(PYTHON) requirements/lock.sh
+	PYTHON=$(PYTHON) requirements/lock_vllm_0.10.sh
 
 ##@ Set-up
 .PHONY: envs secrets stack triton-env services clean
