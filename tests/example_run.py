@@ -11,7 +11,7 @@ BUG = "initial-state-decay"
 def submit(server, example):
     run = server.post(
         "/api/v1/runs",
-        {"repo": str(example.path), "head": BUG, "base": "main", "name": BUG, "questions": QUESTIONS},
+        {"repo": str(example.path), "head": BUG, "base": "main", "name": BUG, "questions": QUESTIONS, "confirm": False},
     )
     return run["run_id"]
 

@@ -28,8 +28,8 @@ EXTRA = {
 }  # fmt: skip
 """What a test's stack has besides: a repository on this disk, two jobs at once, and no demand for bubblewrap."""
 
-PATIENCE_SECONDS = 240.0
-"""A run of the example with few questions takes 90 s on two idle cores."""
+PATIENCE_SECONDS = 900.0
+"""After which a run counts as hanging: on two idle cores the example with few questions takes a tenth."""
 
 
 @dataclass

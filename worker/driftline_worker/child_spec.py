@@ -36,11 +36,13 @@ def child_spec(
     layout = spec.source.layout.value
     match spec:
         case BuildSpec():
-            return _build(spec, import_dir, layout, settings)
+            return _build(spec, import_dir, threads, settings)
         case CheckSpec():
             device = "cpu" if settings.gpu_type is None else "cuda"
-            found = {"import_dir": str(import_dir), "layout": layout, "backends": spec.backends, "device": device}
-            return _plain(found)
+            return _plain({
+                "import_dir": str(import_dir), "layout": layout, "backends": spec.backends, "device": device,
+                "processes": threads,
+            })  # fmt: skip
         case SuiteSpec():
             return _suite(spec, import_dir, settings, engine)
         case EvaluateSpec():
@@ -52,7 +54,7 @@ def _plain(values: Mapping[str, object]) -> ChildSpec:
     return ChildSpec(json.dumps(values))
 
 
-def _build(spec: BuildSpec, import_dir: Path, layout: str, settings: ChildSettings) -> ChildSpec:
+def _build(spec: BuildSpec, import_dir: Path, threads: int, settings: ChildSettings) -> ChildSpec:
     """A Triton whose folder this worker lacks is told to the child all the same, which says so of it."""
     places = {one.name: settings.assets_root / one.folder for one in spec.tritons if one.folder is not None}
     tritons = [
@@ -62,7 +64,10 @@ def _build(spec: BuildSpec, import_dir: Path, layout: str, settings: ChildSettin
         }
         for one in spec.tritons
     ]  # fmt: skip
-    values = {"import_dir": str(import_dir), "layout": layout, "architectures": spec.architectures, "tritons": tritons}
+    values = {
+        "import_dir": str(import_dir), "layout": spec.source.layout.value, "architectures": spec.architectures,
+        "tritons": tritons, "processes": threads,
+    }  # fmt: skip
     return ChildSpec(json.dumps(values), tuple(place for place in places.values() if place.is_dir()))
 
 

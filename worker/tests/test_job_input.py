@@ -89,13 +89,15 @@ def test_specs_of_builds_and_checks(build_spec: BuildSpec, check_spec: CheckSpec
     built = child_spec(build_spec, import_dir=here, threads=1, settings=settings())
     assert json.loads(built.text) == {
         "import_dir": "/import", "layout": "mamba2_varlen", "architectures": [80, 90, 100], "tritons": [],
+        "processes": 1,
     }  # fmt: skip
     checked = json.loads(child_spec(check_spec, import_dir=here, threads=1, settings=settings()).text)
     assert checked == {
-        "import_dir": "/import", "layout": "mamba2_varlen", "backends": ["torch", "triton"], "device": "cpu"
+        "import_dir": "/import", "layout": "mamba2_varlen", "backends": ["torch", "triton"], "device": "cpu",
+        "processes": 1,
     }  # fmt: skip
-    on_gpu = child_spec(check_spec, import_dir=here, threads=1, settings=settings(gpu_type="H100"))
-    assert json.loads(on_gpu.text)["device"] == "cuda"
+    on_gpu = child_spec(check_spec, import_dir=here, threads=8, settings=settings(gpu_type="H100"))
+    assert (json.loads(on_gpu.text)["device"], json.loads(on_gpu.text)["processes"]) == ("cuda", 8)
 
 
 def test_the_spec_of_an_evaluation(

@@ -18,8 +18,9 @@ CHECK = """
 import dataclasses, json, os, sys
 from pathlib import Path
 os.environ["TRITON_INTERPRET"] = "1"
-from mamba2_conformance import runner
+from mamba2_conformance import interpreter, runner
 from mamba2_conformance.adapters.layout import load_layout
+interpreter.quicken()
 folder, backends, prefixes, layout = sys.argv[1], sys.argv[2].split(","), tuple(sys.argv[3].split(",")), sys.argv[4]
 adapter = load_layout(layout, Path(folder))
 outcomes = [

@@ -18,6 +18,10 @@ if DEVICE == "cpu":
 torch.set_num_threads(1)
 
 import mamba2_varlen as m2  # noqa: E402
+from mamba2_conformance import interpreter  # noqa: E402
+
+if DEVICE == "cpu" and "triton" in m2.available_backends():
+    interpreter.quicken()
 
 # Largest error allowed, relative to the largest value: float32 sums of a few hundred terms; 16-bit products and
 # outputs.

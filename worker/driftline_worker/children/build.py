@@ -39,7 +39,7 @@ def under(triton: Triton, spec: KernelSpec, channel: Channel, command: Sequence[
     if triton.folder is not None and not triton.folder.is_dir():
         return f"not asked: {triton.version} is not on this worker; `make triton-env` puts it there"
     try:
-        relay([*command, "--name", triton.name], channel)
+        relay([*command, "--name", triton.name], channel, spec.processes)
     except Refusal as refusal:
         if refusal.reason == WRONG_TRITON:
             return f"not asked: {refusal}"
@@ -71,7 +71,7 @@ def build(spec: KernelSpec, channel: Channel, place: Place) -> None:
     before, total = sum(places[:number]), sum(places)
     channel.send("progress", phase="compile", done=before + place.first, total=total)
     compile_one = compiler.compiling()
-    for index, (planned, architecture) in list(enumerate(pieces))[place.first :]:
+    for index, (planned, architecture) in list(enumerate(pieces))[place.first :: place.step]:
         lost = {"triton": version, **asdict(compiler.refused(planned, architecture, NOT_ASKED))}
         begin(channel, index, {"type": "kernel_build", **lost}, told="error")
         found = lost if place.unasked else {"triton": version, **asdict(compile_one(planned, architecture))}

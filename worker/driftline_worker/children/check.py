@@ -27,14 +27,17 @@ from driftline_worker.children.relay import relay
 
 
 def whole(spec: KernelSpec, channel: Channel, command: Sequence[str]) -> None:
-    relay(command, channel)
+    relay(command, channel, spec.processes)
 
 
 def check(spec: KernelSpec, channel: Channel, place: Place) -> None:
     """Send one case line for each case and backend. Raises Refusal when there is nothing to check."""
     if spec.device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is first imported, which the next lines do
-    from mamba2_conformance import runner
+    from mamba2_conformance import interpreter, runner
+
+    if spec.device == "cpu":
+        interpreter.quicken()
 
     channel.send("progress", phase="import", done=0, total=1)
     adapter = loaded_kernels(spec)
@@ -46,7 +49,7 @@ def check(spec: KernelSpec, channel: Channel, place: Place) -> None:
         channel.send("check_summary", layout=adapter.layout, era=adapter.era, device=spec.device, backends=backends)
     planned = runner.plan(adapter, backends, spec.device)
     channel.send("progress", phase="check", done=place.first, total=len(planned))
-    for index, (case, backend) in list(enumerate(planned))[place.first :]:
+    for index, (case, backend) in list(enumerate(planned))[place.first :: place.step]:
         lost = asdict(runner.without_answer(case, adapter, backend, NOT_ASKED))
         begin(channel, index, {"type": "case", **lost}, told="message")
         outcome = lost if place.unasked else asdict(runner.outcome_of(case, adapter, backend, device=spec.device))

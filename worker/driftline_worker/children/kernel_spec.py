@@ -30,13 +30,14 @@ class Triton:
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """import_dir holds the kernels' package. A check reads backends and device, a build Tritons."""
+    """import_dir holds the kernels' package. A check reads backends and device, a build Tritons. processes: at once."""
 
     import_dir: Path
     layout: str
     backends: tuple[str, ...]
     device: str
     tritons: tuple[Triton, ...]
+    processes: int = 1
 
 
 def read_spec(path: Path) -> KernelSpec:
@@ -54,6 +55,7 @@ def read_spec(path: Path) -> KernelSpec:
         layout=text(fields, "layout"),
         backends=tuple(str(name) for name in several(fields, "backends", BACKENDS, str)),
         device=text(fields, "device", "cpu"),
+        processes=whole_number(fields, "processes"),
         tritons=tuple(triton_of(one, architectures) for one in fields.get("tritons") or ()) or (own,),
     )
 
@@ -74,6 +76,13 @@ def text(fields: Mapping[str, object], name: str, default: str | None = None) ->
     value = fields.get(name, default)
     if not isinstance(value, str) or not value:
         raise SpecError(f"spec field {name!r} must be text, got {value!r}")
+    return value
+
+
+def whole_number(fields: Mapping[str, object], name: str) -> int:
+    value = fields.get(name, 1)
+    if type(value) is not int or value < 1:
+        raise SpecError(f"spec field {name!r} must be a whole number of at least 1, got {value!r}")
     return value
 
 

@@ -15,9 +15,11 @@ NOT_ASKED = "not asked: too many before it ended their process"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a part begins. unasked: tell the rest as failed without trying it. name: which of several parts it is."""
+    """Which pieces a part does: each `step`-th from `first` on. unasked: tell them as failed without trying. name: which
+    of several kinds of part it is."""
 
     first: int
+    step: int
     unasked: bool
     name: str = ""
 
@@ -30,6 +32,7 @@ def run_in_parts(description: str, whole: Whole, work: Work, arguments: list[str
     """The exit code. `whole` starts the parts by the command it is given; `work` is what a part does."""
     parser = argparse.ArgumentParser(description=description, add_help=False)
     parser.add_argument("--first", type=int)
+    parser.add_argument("--step", type=int, default=1)
     parser.add_argument("--unasked", action="store_true")
     parser.add_argument("--name", default="")
     options, rest = parser.parse_known_args(arguments)
@@ -40,7 +43,7 @@ def run_in_parts(description: str, whole: Whole, work: Work, arguments: list[str
             lambda spec_file, channel: whole(read_spec(spec_file), channel, [*command, "--spec", str(spec_file)]),
             rest,
         )
-    place = Place(options.first, options.unasked, options.name)
+    place = Place(options.first, options.step, options.unasked, options.name)
     return run_with_spec(description, lambda spec_file, channel: work(read_spec(spec_file), channel, place), rest)
 
 

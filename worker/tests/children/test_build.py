@@ -69,7 +69,9 @@ def test_a_kernel_that_one_triton_refuses_is_named_with_its_message(run_child: R
     ended = run_child("build", kernels_copy, architectures=[90], tritons=[OWN, NEWER | {"architectures": [100]}])
     assert ended.code == 0, ended.printed
     assert {(one.triton, one.arch) for one in ended.builds} == {("3.6.0", "sm_90"), ("3.9.0", "sm_100")}
-    assert [line.done for line in ended.lines if line.type == "progress" and line.phase == "compile"][-1] == len(ended.builds)
+    assert [line.done for line in ended.lines if line.type == "progress" and line.phase == "compile"][-1] == len(
+        ended.builds
+    )
     [refused] = [one for one in ended.builds if not one.compiled]
     assert (refused.triton, refused.arch, "norm" in refused.kernel) == ("3.6.0", "sm_90", True)
     assert "squeeze" in refused.error

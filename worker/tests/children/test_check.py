@@ -112,6 +112,7 @@ def test_a_commit_with_none_of_the_backends_is_unsupported(run_child: RunChild, 
         ({"backends": "triton"}, "bad_spec", "backends"),
         ({"backends": []}, "bad_spec", "backends"),
         ({"import_dir": 3}, "bad_spec", "import_dir"),
+        ({"processes": 0}, "bad_spec", "processes"),
     ],
 )
 def test_a_spec_that_cannot_be_followed_is_refused_by_name(
@@ -151,6 +152,27 @@ def test_a_case_that_ends_the_process_fails_by_name_and_the_rest_go_on(run_child
     assert ended.lines[-1] == Result(lines=len(ended.cases))
 
 
+def test_several_processes_tell_the_same_in_the_same_order(run_child: RunChild, kernels_copy: Path) -> None:
+    file = kernels_copy / "mamba2_varlen" / "torch_backend" / "norm.py"
+    end = "    if arguments.group_size == 32:\n        import os\n        os._exit(7)\n"
+    file.write_text(file.read_text().replace("    grouped = ", end + "    grouped = "))
+    alone = run_child("check", kernels_copy, backends=["torch"])
+    together = run_child("check", kernels_copy, backends=["torch"], processes=3)
+    assert together.code == 0, together.printed
+    assert together.cases == alone.cases
+    assert {case.message for case in together.cases if not case.passed} == {"it ended the process (exit code 7)"}
+    assert together.lines[-1] == Result(lines=len(alone.cases))
+    told = [line.done for line in together.lines if isinstance(line, Progress) and line.phase == "check"]
+    assert (told[-1], told) == (len(alone.cases), sorted(told))
+
+
+def test_several_processes_that_cannot_import_the_kernels_say_so_once(run_child: RunChild, kernels_copy: Path) -> None:
+    (kernels_copy / "mamba2_varlen" / "__init__.py").write_text("import no_such_module\n")
+    ended = run_child("check", kernels_copy, processes=3)
+    assert (ended.code, ended.types.count("failure")) == (1, 1)
+    assert ended.failure.reason == "kernels_do_not_import"
+
+
 def test_kernels_that_end_every_process_are_asked_a_few_times_only(run_child: RunChild, kernels_copy: Path) -> None:
     init = kernels_copy / "mamba2_varlen" / "__init__.py"
     names = "x, dt, A, B, C, *, metadata, D, z, dt_bias, dt_softplus, dt_limit, initial_states, state_dtype, out, "
@@ -172,7 +194,9 @@ def test_a_process_that_ends_before_any_case_is_no_failed_case(run_child: RunChi
 CHANNEL = "import os, sys\nchannel = int(sys.argv[sys.argv.index('--channel-fd') + 1])\n"
 
 
-def test_a_line_without_an_end_reaches_the_worker_as_it_is(start_child: Any, kernels_copy: Path, tmp_path: Path) -> None:
+def test_a_line_without_an_end_reaches_the_worker_as_it_is(
+    start_child: Any, kernels_copy: Path, tmp_path: Path
+) -> None:
     package = kernels_copy / "mamba2_varlen" / "__init__.py"
     package.write_text(CHANNEL + "while True:\n    os.write(channel, b'z' * 65536)\n")
     with start_child("check", kernels_copy, tmp_path) as (_, pipe):

@@ -12,7 +12,8 @@ from ..key_facts import PROBE_TEXTS, asked_facts, clipped, compact, cpu_model, i
 from .banner import Banner
 from .engine_start import Prepared
 from .observed_vllm import ObservedVLLM
-from .spec import VllmSpec
+from .overlay import Overlay
+from .spec import EngineEnvironment, VllmSpec
 
 VARIABLES = (
     "VLLM_ATTENTION_BACKEND", "VLLM_BATCH_INVARIANT", "VLLM_CPU_KVCACHE_SPACE", "VLLM_ENABLE_V1_MULTIPROCESSING",
@@ -55,11 +56,24 @@ def recorded(
             "threads": str(torch.get_num_threads()),
             "cpu": cpu_model(),
             **{f"resolved.{name}": value for name, value in sorted((banner.settings | _resolved(config)).items())},
-            "served.vllm": f"v{banner.release}" if overlay is None else f"the commit's over {spec.environment.release}",
-            "served.changed_files": "none" if overlay is None else _listed(overlay.changed),
+            **_served_engine(spec.environment, banner, overlay),
             **{f"served.{operator}": module for operator, module in served.items()},
         }
     )
+
+
+def _served_engine(environment: EngineEnvironment, banner: Banner, overlay: Overlay | None) -> dict[str, str]:
+    """Whose vLLM it was: the release's, the commit's Python over its compiled parts, or all of it the commit's."""
+    if environment.built:
+        return {
+            "served.vllm": f"the commit's, built in full ({banner.release})",
+            "served.changed_files": "built in full",
+        }
+    if overlay is None:
+        return {"served.vllm": f"v{banner.release}", "served.changed_files": "none"}
+    return {
+        "served.vllm": f"the commit's over {environment.release}", "served.changed_files": _listed(overlay.changed)
+    }  # fmt: skip
 
 
 def _resolved(config: Any) -> dict[str, str]:

@@ -45,12 +45,16 @@ def prepare(spec: VllmSpec, own: Path) -> Prepared:
     """
     check_pins(spec.environment)
     release = _installed_package()
-    overlay = None
-    if spec.overlay:
+    overlay, package = None, release
+    if spec.overlay and spec.environment.built:
+        package = spec.import_dir / "vllm"
+        _import_first(spec.import_dir)
+    elif spec.overlay:
         overlay = make_overlay(spec.import_dir / "vllm", release, own / "engine")
+        package = overlay.folder / "vllm"
         _import_first(overlay.folder)
     try:
-        modes = modes_of(release if overlay is None else overlay.folder / "vllm")
+        modes = modes_of(package)
     except SourceUnreadable as error:
         raise permanent("no_engine_source", str(error)) from error
     if why := modes.lacks(spec.lane.mode):

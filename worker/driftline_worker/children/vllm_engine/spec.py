@@ -61,12 +61,14 @@ class VllmLane(LaneSpec):
 
 @dataclass(frozen=True)
 class EngineEnvironment:
-    """The environment the lane names: what it promises, and what the worker found (`sha256` over its distributions)."""
+    """The environment the lane names: what it promises, and what the worker found (`sha256` over its distributions).
+    `built`: the package in the import folder was built in full, and nothing of the release's is put under it."""
 
     name: str
     release: str
     pins: Mapping[str, str]
     sha256: str
+    built: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +115,7 @@ def _spec(raw: dict[str, object]) -> VllmSpec:
         environment=EngineEnvironment(
             name=str(environment["name"]), release=str(environment["vllm"]),
             pins=cast("dict[str, str]", environment["pins"]), sha256=str(environment["sha256"]),
+            built=environment.get("built") is True,
         ),
     )  # fmt: skip
 
