@@ -32,6 +32,7 @@ from driftline_service.auth.token import AdminToken
 from driftline_service.bisects import router as bisect_router
 from driftline_service.database.engine import make_engine, make_sessions
 from driftline_service.github import webhook
+from driftline_service.github.deliveries import Deliveries
 from driftline_service.github.sources import Sources
 from driftline_service.imports import archive_router, history_router, import_router
 from driftline_service.lanes import read_lanes
@@ -46,8 +47,9 @@ PARTS = (
 )  # fmt: skip
 """Each has a `router`. Whoever adds one, adds it here. In a private service all of them ask for a token."""
 
-OPEN_PARTS = (health, metrics, worker_api, login_pages, api_page, webhook)
-"""Those that ask for their own kind of token, or for none: Prometheus, workers, GitHub, and the login page."""
+OPEN_PARTS = (webhook, worker_api, health, metrics, login_pages, api_page)
+"""Those that ask for their own kind of token, or for none: GitHub, workers, Prometheus, and the login page. They come first,
+the busiest before the others: a request is compared with one router after the other."""
 
 DESCRIPTION = """Did this commit move the model's accuracy away from main?
 
@@ -66,7 +68,7 @@ def create_app(settings: Settings) -> FastAPI:
     context = Context(
         settings=settings, lanes=read_lanes(settings.config_path), sessions=make_sessions(engine),
         admin=AdminToken.of(settings), wakeups=Wakeups(_dsn(settings)),
-        served=Served(),
+        served=Served(), deliveries=Deliveries(_dsn(settings)),
     )  # fmt: skip
 
     buckets = Buckets(settings.broker_url.get_secret_value()) if settings.rates else None
@@ -78,6 +80,7 @@ def create_app(settings: Settings) -> FastAPI:
         listening.cancel()
         with suppress(asyncio.CancelledError):
             await listening
+        await context.deliveries.close()
         engine.dispose()
         if buckets is not None:
             await buckets.close()
@@ -92,10 +95,10 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.sessions = context.sessions
     app.state.served = context.served
     problems.register(app)
-    for part in PARTS:
-        app.include_router(part.router, dependencies=[ReadDep])
     for part in OPEN_PARTS:
         app.include_router(part.router)
+    for part in PARTS:
+        app.include_router(part.router, dependencies=[ReadDep])
     document_errors(app)
     app.add_middleware(
         BodyLimit, limits=BodyLimits(settings.max_body_bytes, settings.max_worker_body_bytes, settings.max_import_bytes)

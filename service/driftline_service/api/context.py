@@ -13,6 +13,7 @@ from driftline_service.api.wakeups import Wakeups
 from driftline_service.auth.caller import Caller, caller_of
 from driftline_service.auth.scopes import Scope
 from driftline_service.auth.token import AdminToken
+from driftline_service.github.deliveries import Deliveries
 from driftline_service.lanes import Lanes
 from driftline_service.metrics.served import Served
 from driftline_service.settings import Settings
@@ -28,6 +29,7 @@ class Context:
     admin: AdminToken
     wakeups: Wakeups
     served: Served
+    deliveries: Deliveries
 
 
 def context(request: Request) -> Context:

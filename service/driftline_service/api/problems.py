@@ -6,12 +6,13 @@ from http import HTTPStatus
 from math import ceil
 from typing import Any
 
+import psycopg
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from psycopg import errors as postgres_errors
 from pydantic import BaseModel, Field
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 
 from driftline_service.api.disk_space import shortage
@@ -72,6 +73,7 @@ def register(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _validation)
     app.add_exception_handler(DBAPIError, _database)
+    app.add_exception_handler(psycopg.Error, _database)  # of connections that are not SQLAlchemy's
     app.add_exception_handler(Exception, _bug)
 
 
@@ -126,14 +128,16 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
 
 async def _database(request: Request, error: Exception) -> JSONResponse:
     """What PostgreSQL cannot do just now is told as such; any other database error is a bug."""
-    assert isinstance(error, DBAPIError)  # noqa: S101
-    if isinstance(error.orig, postgres_errors.DiskFull):
+    assert isinstance(error, DBAPIError | psycopg.Error)  # noqa: S101
+    told = error.orig if isinstance(error, DBAPIError) else error
+    lost = isinstance(error, DBAPIError) and error.connection_invalidated
+    if isinstance(told, postgres_errors.DiskFull):
         _log.error("disk_full", path=request.url.path)
         return _answer(
             request, status=507, reason="disk_full", detail="the database's disk is full; free space and try again"
         )
-    if isinstance(error, OperationalError) or error.connection_invalidated:
-        _log.warning("database_unavailable", path=request.url.path, error=str(error.orig))
+    if isinstance(told, psycopg.OperationalError) or lost:
+        _log.warning("database_unavailable", path=request.url.path, error=str(told))
         detail = "the database does not answer just now; nothing was stored, "
         detail += shortage(getattr(request.app.state, "settings", None)) or "try again in a moment"
         return _answer(request, status=503, reason="database_unavailable", detail=detail, headers={"Retry-After": "2"})

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Text, cast, or_, select
@@ -14,13 +13,6 @@ from driftline_service.database.run_tables import Run
 
 MOST_TRIES = 5
 """A delivery that failed so often is left as it is, with its error; nothing else waits for it."""
-
-
-def keep_delivery(session: Session, delivery_id: str, event: str, payload: dict[str, Any]) -> bool:
-    """Keep a webhook; False if this very delivery is there already."""
-    statement = insert(GithubDelivery).values(id=delivery_id, event=event, payload=payload)
-    kept = session.execute(statement.on_conflict_do_nothing().returning(GithubDelivery.id))
-    return kept.scalar_one_or_none() is not None
 
 
 def remember_source(session: Session, *, url: str, repository: str, installation_id: int, private: bool) -> None:
