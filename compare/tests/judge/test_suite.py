@@ -3,9 +3,10 @@
 from driftline.contracts.channel import KernelTest, Tolerance
 from driftline.contracts.words import Arm, FailureKind, SuiteOutcome, SuiteResult
 from driftline.evidence import ArmFailure, SuiteEvidence
-from driftline.judge import judge
+from driftline.judge.run import judge
 from driftline.judge.suite import loosened
-from driftline.report import markdown, run_report
+from driftline.report.markdown import markdown
+from driftline.report.public import run_report
 
 
 def suite(*, gpu="H100", tolerances=(), **outcomes):
@@ -73,10 +74,12 @@ def test_new_failures_elsewhere_than_base_ran_are_shown_and_not_red(build):
 def test_missing_tests_are_never_green_and_blamed_on_head_only_where_base_ran(build):
     broken = ArmFailure(FailureKind.PERMANENT, "tests_do_not_start", "conftest raises\nTraceback")
     lost = ArmFailure(FailureKind.PERMANENT, "environment_missing", "no vLLM here")
+    bare = ArmFailure(FailureKind.PERMANENT, "pytest_missing", "no pytest here")
     good = suite(a="passed")
     cases = [
         (good, broken, "red", "head's tests did not run, base's did: conftest raises (tests_do_not_start)"),
         (good, lost, "neutral", "no vLLM here (environment_missing)"),
+        (good, bare, "neutral", "no pytest here (pytest_missing)"),
         (broken, broken, "neutral", "head: conftest raises"),
         (broken, good, "neutral", "base: conftest raises"),
         (None, good, "neutral", "base's did not run yet"),
