@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from driftline.comparison.compared import Compared, ComparedTask
 from driftline.comparison.pairing import Pairs
-from driftline.judge.changed import first_different_word
+from driftline.judge.first_difference import first_different_word
 from driftline.lmeval import Sample
 
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from driftline.comparison.form import format_remarks
 from driftline.comparison.pairing import Pairs, pair, unpaired
 from driftline.comparison.settings import evaluation_settings, same_model, task_settings
+from driftline.contracts.cell import Comparison
 from driftline.contracts.compare import CompareReport, Problem
-from driftline.contracts.report import Comparison
 from driftline.contracts.words import VERDICTS_WORST_FIRST, Arm, Verdict
 from driftline.judge.cell import Cell, CellName, binary_cell, comparison, mean_cell, unmeasured
 from driftline.lmeval import BadOutputError, LmEvalOutput, TaskOutput, TaskResults

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from driftline.contracts.base import Contract
-from driftline.contracts.report import Comparison
+from driftline.contracts.cell import Comparison
 from driftline.contracts.words import Arm, Verdict
 
 

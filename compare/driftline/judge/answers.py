@@ -1,13 +1,18 @@
 """One evaluation as the statistics need it: what was right per filter, what was extracted, and the log-probabilities."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.evidence import EvaluationEvidence, ForcedEvidence, SampleEvidence
 from driftline.scoring import FILTERS, Scored, score
+
+if TYPE_CHECKING:  # a run's contracts, for which `driftline compare` would wait a tenth of its time
+    from driftline.evidence import EvaluationEvidence, ForcedEvidence, SampleEvidence
 
 FLOAT = np.dtype("<f4")
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.contracts.report import CellView
+from driftline.contracts.cell import CellView
 from driftline.contracts.words import Metric, Verdict
 from driftline.statistics.bootstrap import mean_interval
 from driftline.statistics.equivalence import INTERVAL_LEVEL, within_margin

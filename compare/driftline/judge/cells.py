@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline.contracts.report import CellView
+from driftline.contracts.cell import CellView
 from driftline.contracts.words import Metric
 from driftline.judge.answers import FILTERS, Answers, paired_logprobs
 from driftline.judge.cell import Cell, CellName, binary_cell, mean_cell, unmeasured

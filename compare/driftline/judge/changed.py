@@ -1,6 +1,5 @@
 """The questions whose answer differs between the arms, for people who want to see what a number means."""
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -8,8 +7,7 @@ import numpy as np
 from driftline.contracts.report import ChangedSample
 from driftline.evidence import EvaluationEvidence, LaneEvidence, RunEvidence
 from driftline.judge.answers import Answers, paired_logprobs
-
-WORD = re.compile(r"\S+")
+from driftline.judge.first_difference import first_different_word
 
 
 def changed_samples(evidence: RunEvidence) -> Iterator[ChangedSample]:
@@ -48,12 +46,3 @@ def changed_questions(base: Answers, head: Answers) -> list[int]:
         if base.by_doc[doc_id].response != head.by_doc[doc_id].response
         or base.right_by_filter(doc_id) != head.right_by_filter(doc_id)
     ]
-
-
-def first_different_word(base: str, head: str) -> int | None:
-    """Index of the first word in which two responses differ; None if all words are the same."""
-    before, after = WORD.findall(base), WORD.findall(head)
-    for index, (one, other) in enumerate(zip(before, after, strict=False)):
-        if one != other:
-            return index
-    return None if len(before) == len(after) else min(len(before), len(after))

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from driftline.contracts.report import Comparison, LaneView
+from driftline.contracts.cell import Comparison
+from driftline.contracts.report import LaneView
 from driftline.contracts.words import Arm, Confirmed, Metric, Verdict
 from driftline.evidence import EvaluationEvidence, LaneEvidence
 from driftline.judge.answers import Answers

@@ -8,7 +8,7 @@ import numpy as np
 
 from driftline.contracts.beside import Distribution, Divergence, NoiseFloor
 from driftline.judge.answers import Answers, paired_logprobs
-from driftline.judge.changed import first_different_word
+from driftline.judge.first_difference import first_different_word
 from driftline.statistics.equivalence import INTERVAL_LEVEL
 from driftline.statistics.proportion import exact_share
 

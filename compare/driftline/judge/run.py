@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from driftline.contracts.report import CellView, Comparison, LaneView, RunView
+from driftline.contracts.cell import CellView, Comparison
+from driftline.contracts.report import LaneView, RunView
 from driftline.contracts.words import VERDICTS_WORST_FIRST, Engine, Metric, Mode, Verdict
 from driftline.evidence import RunEvidence
 from driftline.judge.builds import build_views

@@ -1,7 +1,7 @@
 """JSON read strictly: a key given twice is an error, since readers disagree which of the two counts."""
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from driftline.lmeval.refusal import BadOutputError
 
@@ -19,7 +19,7 @@ def parse(text: bytes, where: str) -> Any:
     if b"\0" in text:
         raise BadOutputError("nul_bytes", f"{where}: holds NUL bytes; the file was damaged, copy or evaluate it again")
     try:
-        return json.loads(text.decode("utf-8", "surrogatepass"), object_pairs_hook=_unique)
+        return _DECODER.decode(text.decode("utf-8", "surrogatepass"))
     except UnicodeDecodeError as error:
         raise BadOutputError("bad_encoding", f"{where}: not UTF-8 (byte {error.start}); copy the file again") from error
     except _DuplicateKeyError as error:
@@ -38,3 +38,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise _DuplicateKeyError(f"the key {twice[:100]!r} is given twice in one object")
     return found
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique)
+"""Made once: json.loads would make one for every line of a file."""

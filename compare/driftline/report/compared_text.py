@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from driftline.comparison import Compared, TestedCell
-from driftline.contracts.report import Comparison
+from driftline.contracts.cell import Comparison
 from driftline.contracts.words import Verdict
 from driftline.judge.cell import ALPHA, questions_to_settle
 from driftline.report import figures

@@ -1,6 +1,6 @@
 """How figures are written, in Markdown and on pages alike: scores in four places, differences in points, unknown as a dash."""
 
-from driftline.contracts.report import CellView, Comparison
+from driftline.contracts.cell import CellView, Comparison
 from driftline.contracts.words import Metric
 
 UNKNOWN = "–"

@@ -8,7 +8,8 @@ from xml.etree.ElementTree import Element
 import pygal  # type: ignore[import-untyped]
 from pygal.style import Style  # type: ignore[import-untyped]
 
-from driftline.contracts.report import Comparison, RunView
+from driftline.contracts.cell import Comparison
+from driftline.contracts.report import RunView
 from driftline.contracts.words import Metric, Verdict
 
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != "pygal"]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftline.statistics.binomial import at_most
 from driftline.statistics.root import root
 
 NODES = 64
@@ -51,22 +52,19 @@ def _upper(pairs: _Pairs, alpha: float) -> float:
 
 def _tail(delta: float, pairs: _Pairs) -> float:
     """P(T(2B − 1) ≥ δ) under the upper confidence distribution of B: of T the upper one for δ ≥ 0, else the lower."""
-    from scipy.special import betainc, betaincc
-
     gained, discordant, n = pairs
     lost = discordant - gained
     if lost == 0:  # B is 1, so that the product is T itself
-        return float(betaincc(discordant + 1, n - discordant, max(delta, 0.0))) if discordant < n else 1.0
+        return float(at_most(discordant, n, max(delta, 0.0))[0])
     middle = (1 + delta) / 2
     if delta >= 0:
         shares, weights = _nodes(middle, 1.0)
         reached = np.minimum(delta / np.maximum(2 * shares - 1, 1e-300), 1.0)
-        chance = betaincc(discordant + 1, n - discordant, reached) if discordant < n else np.ones_like(shares)
-        return float(weights @ (_density(shares, gained, lost) * chance))
+        return float(weights @ (_density(shares, gained, lost) * at_most(discordant, n, reached)))
     shares, weights = _nodes(0.0, middle)
     reached = np.minimum(delta / (2 * shares - 1), 1.0)
-    chance = betainc(discordant, n - discordant + 1, reached)
-    return float(betaincc(gained + 1, lost, middle) + weights @ (_density(shares, gained, lost) * chance))
+    chance = 1 - at_most(discordant - 1, n, reached)
+    return float(at_most(gained, discordant, middle)[0] + weights @ (_density(shares, gained, lost) * chance))
 
 
 def _nodes(start: float, end: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

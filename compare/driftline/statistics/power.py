@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftline.statistics import binomial
 from driftline.statistics.root import root
 
 POWER = 0.8
@@ -40,29 +41,15 @@ def smallest_visible_drop(lost: int, gained: int, n: int, *, alpha: float) -> fl
 
 def mcnemar_power(drop: float, share: float, n: int, *, alpha: float) -> float:
     """Probability that a true drop `drop` is found as a loss, with `share` of the questions discordant."""
-    from scipy.special import bdtrc, gammaln, xlog1py, xlogy
-
     share = min(1.0, max(share, drop))
-    pairs = np.arange(n + 1)
-    choose = gammaln(n + 1) - gammaln(pairs + 1) - gammaln(n - pairs + 1)
-    mass = np.exp(choose + xlogy(pairs, share) + xlog1py(n - pairs, -share))
-    needed = _losses_needed(n, alpha)
-    found = np.where(needed <= pairs, bdtrc(np.minimum(needed, pairs) - 1.0, pairs, (1 + drop / share) / 2), 0.0)
-    return float(mass @ found)
+    found = binomial.at_least(_losses_needed(n, alpha), (1 + drop / share) / 2)
+    return float(binomial.mass(n, share) @ found)
 
 
 @lru_cache(maxsize=64)
 def _losses_needed(n: int, alpha: float) -> NDArray[np.int64]:
     """For 0 … n discordant pairs the least number of losses that is significant; one more than all where none is."""
-    from scipy.special import bdtrc
-
-    needed = np.zeros(n + 1, dtype=np.int64)
-    losses = 1
-    for pairs in range(n + 1):
-        while losses <= pairs and 2 * bdtrc(losses - 1, pairs, 0.5) > alpha:
-            losses += 1
-        needed[pairs] = losses
-    return needed
+    return binomial.least_significant(n, alpha / 2)
 
 
 class Spread(NamedTuple):

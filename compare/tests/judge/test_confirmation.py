@@ -5,9 +5,10 @@ from uuid import UUID
 import numpy as np
 import pytest
 from driftline.contracts.words import Confirmed, RunState, Verdict
-from driftline.judge import judge, noise_floor
 from driftline.judge.confirmation import confirmation, wants_fresh_pair
-from driftline.report import markdown
+from driftline.judge.noise import noise_floor
+from driftline.judge.run import judge
+from driftline.report.markdown import markdown
 
 RIGHT = [index for index in range(300) if index % 3]
 

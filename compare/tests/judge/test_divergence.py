@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from driftline.contracts.words import Verdict
 from driftline.evidence import ForcedEvidence
-from driftline.judge import judge, noise_floor
 from driftline.judge.answers import Answers
 from driftline.judge.divergence import distribution, divergence
+from driftline.judge.noise import noise_floor
+from driftline.judge.run import judge
 from driftline.statistics.proportion import exact_share
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from driftline.contracts.words import Verdict
 from driftline.evidence import ForcedEvidence
-from driftline.judge import judge
 from driftline.judge.answers import Answers
 from driftline.judge.early_stop import asked_together, stop_of
+from driftline.judge.run import judge
 from driftline.judge.stopping import Plan, StopKind
-from driftline.report import markdown
+from driftline.report.markdown import markdown
 
 QUESTIONS = 600
 

@@ -2,9 +2,9 @@
 
 import pytest
 from driftline.contracts.words import Verdict
-from driftline.judge import judge
 from driftline.judge.answers import Answers
 from driftline.judge.format_drift import format_drift, format_sentences
+from driftline.judge.run import judge
 from driftline.statistics.mcnemar import exact_p
 
 RIGHT = [index for index in range(300) if index % 3]

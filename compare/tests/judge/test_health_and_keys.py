@@ -2,7 +2,7 @@
 
 import pytest
 from driftline.contracts.words import Verdict
-from driftline.judge import judge
+from driftline.judge.run import judge
 
 
 def judged(build, base, head):

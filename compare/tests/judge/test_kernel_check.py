@@ -2,7 +2,7 @@
 
 from driftline.contracts.words import Arm, CaseKind, FailureKind, KernelCheckResult, Verdict
 from driftline.evidence import ArmFailure
-from driftline.judge import judge
+from driftline.judge.run import judge
 
 
 def judged(build, base, head):

@@ -3,7 +3,7 @@
 import pytest
 from driftline.contracts.words import Arm, CaseKind, FailureKind, KernelCheckResult
 from driftline.evidence import ArmFailure
-from driftline.judge import judge
+from driftline.judge.run import judge
 
 LOST = ArmFailure(FailureKind.LOST, "lease_expired", "the worker went away")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from driftline.contracts.words import Metric, Verdict
-from driftline.judge import judge
+from driftline.judge.run import judge
 
 
 def judged(build, base, head):

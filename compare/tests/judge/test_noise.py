@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from driftline.judge import noise_floor
-from driftline.judge.noise import differs_from_itself
+from driftline.judge.noise import differs_from_itself, noise_floor
 from driftline.statistics.proportion import clustered_share, exact_share
 
 

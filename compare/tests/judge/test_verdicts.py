@@ -3,8 +3,10 @@
 import numpy as np
 from driftline.contracts.words import Confirmed, FailureKind, RunState, Verdict
 from driftline.evidence import ArmFailure
-from driftline.judge import judge, noise_floor
-from driftline.report import markdown, run_report
+from driftline.judge.noise import noise_floor
+from driftline.judge.run import judge
+from driftline.report.markdown import markdown
+from driftline.report.public import run_report
 
 RIGHT = [index for index in range(300) if index % 3]
 

@@ -4,8 +4,8 @@ from uuid import UUID
 
 from driftline.contracts.words import Verdict
 from driftline.evidence import Vouched
-from driftline.judge import judge
 from driftline.judge.inputs import inputs_hash
+from driftline.judge.run import judge
 
 KEY = {"gpu_type": "cpu", "task": "gsm8k_canary", "num_fewshot": "3"}
 WORD = Vouched(UUID(int=7), "Ada", "Root")

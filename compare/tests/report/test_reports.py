@@ -8,8 +8,9 @@ from driftline.contracts.channel import KernelBuild
 from driftline.contracts.report import JobView
 from driftline.contracts.words import Arm, RunState
 from driftline.evidence import RunEvidence
-from driftline.judge import judge
-from driftline.report import UnfinishedRunError, markdown, run_report
+from driftline.judge.run import judge
+from driftline.report.markdown import markdown
+from driftline.report.public import UnfinishedRunError, run_report
 
 
 def evidence(state: RunState = RunState.DONE, **given: object) -> RunEvidence:

@@ -7,7 +7,8 @@ from driftline.contracts.base import Contract
 from driftline.contracts.impact import ImpactView
 from driftline.contracts.report import ChangedSample, RunReport, RunView
 from driftline.contracts.words import RunState
-from driftline.report import markdown, run_report
+from driftline.report.markdown import markdown
+from driftline.report.public import run_report
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import Field

@@ -6,7 +6,7 @@ from uuid import UUID
 from driftline.contracts.impact import ImpactView
 from driftline.contracts.report import RunView
 from driftline.contracts.words import RunState
-from driftline.judge import judge
+from driftline.judge.run import judge
 from sqlalchemy.orm import Session
 
 from driftline_service.database.tables import Run

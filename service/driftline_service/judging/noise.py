@@ -6,7 +6,7 @@ from uuid import UUID
 from driftline.contracts.beside import NoiseFloor
 from driftline.contracts.lane import Lane
 from driftline.evidence import EvaluationEvidence
-from driftline.judge import noise_floor
+from driftline.judge.noise import noise_floor
 from sqlalchemy.orm import Session
 
 from driftline_service.database import result_queries

@@ -6,7 +6,7 @@ from typing import Any
 from driftline.contracts.report import JobView, RunView
 from driftline.contracts.words import Metric
 from driftline.judge.cells import LOGPROB_MARGIN
-from driftline.report import build_problems
+from driftline.report.builds import build_problems
 from driftline.report.interval_plot import plotted_cells
 from driftline.report.suite import lines as suite_lines
 

@@ -5,8 +5,8 @@ from datetime import datetime
 from uuid import UUID
 
 from driftline.contracts.words import RunState
-from driftline.judge import judge
 from driftline.judge.confirmation import wants_fresh_pair
+from driftline.judge.run import judge
 
 from driftline_service.database import run_queries
 from driftline_service.database.engine import Sessions

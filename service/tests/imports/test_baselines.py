@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from driftline.contracts.imports import DecisionRequest, PromoteRequest
 from driftline.contracts.words import Arm, JobKind, JobState, RunState, Verdict
-from driftline.judge import judge
+from driftline.judge.run import judge
 from driftline_service.database import import_queries, worker_queries
 from driftline_service.database.job_queries import jobs_of
 from driftline_service.database.tables import ImportKind

@@ -5,7 +5,7 @@ Workers answer as they are scripted, in blocks of 100; that a real child heeds w
 
 import pytest
 from driftline.contracts.words import AttemptState, Confirmed, JobState, RunState, Verdict
-from driftline.judge import judge
+from driftline.judge.run import judge
 from driftline_service.database import attempt_queries, result_queries, run_queries
 from driftline_service.database.tables import Attempt, Job, OutboxMessage, Run, RunLane
 from driftline_service.judging import load_evidence

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 from driftline.contracts.words import Arm, Confirmed, JobState, RunState, Verdict
-from driftline.report import markdown, run_report
+from driftline.report.markdown import markdown
+from driftline.report.public import run_report
 from driftline_service.database import job_queries
 from driftline_service.database.tables import Attempt, Job, OutboxMessage, Worker
 from driftline_service.github.rendering import Standing, comment

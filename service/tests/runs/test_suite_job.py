@@ -3,7 +3,7 @@
 import pytest
 from driftline.contracts.kernel_jobs import Suite, TritonRelease
 from driftline.contracts.words import Arm, JobKind, JobState, SuiteResult
-from driftline.report import build_problems
+from driftline.report.builds import build_problems
 from driftline_service.database.job_queries import jobs_of
 from driftline_service.database.tables import Run
 from driftline_service.judging import live_view, load_evidence
