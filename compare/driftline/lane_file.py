@@ -14,7 +14,7 @@ from driftline.contracts.kernel_jobs import Suite, TritonRelease
 from driftline.contracts.lane import VARIABLES, Argument, EngineEnvironment, Lane, ModelSource, TaskSource
 from driftline.contracts.words import Engine, Mode
 
-SECTIONS: Final = ("models", "tasks", "environments", "tritons", "suites", "lanes")
+SECTIONS: Final = ("models", "tasks", "sources", "environments", "tritons", "suites", "lanes")
 
 MODE_VARIABLE: Final = "VLLM_USE_V1"
 """By which a vLLM that has both engines is told which one to start."""
@@ -39,7 +39,20 @@ class _LaneEntry(Contract):
     gpu_type: str | None = None
     engine_arguments: dict[str, Argument] = Field(default_factory=dict)
     environment: dict[str, str] = Field(default_factory=dict)
-    runs_in: str | None = None
+    runs_in: str | list[str] | None = None
+
+    @property
+    def environments(self) -> list[str]:
+        """The environments it may run in, the usual one first."""
+        return [self.runs_in] if isinstance(self.runs_in, str) else list(self.runs_in or ())
+
+
+class _Addresses(Contract):
+    """One [sources."…"] table: where a task's files can be fetched. No part of a lane, so that moving them moves nothing."""
+
+    name: Name
+    train: str | None = Field(None, pattern=r"^https?://", max_length=1000)
+    test: str | None = Field(None, pattern=r"^https?://", max_length=1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +65,8 @@ class Lanes:
     """under which kernels are compiled"""
     suites: Mapping[str, Suite] = field(default_factory=dict)
     """a repository's URL, or a layout -> its own kernel tests"""
+    environments: Mapping[str, tuple[EngineEnvironment, ...]] = field(default_factory=dict)
+    """a lane's name -> the environments among which a commit of vLLM has its nearest; for lanes that name several"""
 
     def suite_of(self, repository: str, layout: str) -> Suite | None:
         """The tests of a repository: those named for it, else those of its layout."""
@@ -90,6 +105,8 @@ def parse_lanes(text: str, *, origin: str) -> Lanes:
         models=_sources(ModelSource, document, "models", origin), tasks=_sources(TaskSource, document, "tasks", origin),
         environments=_sources(EngineEnvironment, document, "environments", origin), origin=origin,
     )  # fmt: skip
+    for name in _sources(_Addresses, document, "sources", origin):
+        _known(parts.tasks, name, f"{origin}: source {name!r}: task")
     entries = {name: _entry(name, table, origin) for name, table in _tables(document, "lanes")}
     lanes = tuple(parts.lane(name, entry) for name, entry in entries.items())
     default_names = tuple(name for name, entry in entries.items() if entry.default)
@@ -101,7 +118,11 @@ def parse_lanes(text: str, *, origin: str) -> Lanes:
             f"{origin}: triton {tritons[0].name!r}: the first is the evaluation environment's own and has no folder"
         )
     suites = {name: parts.suite(name, table) for name, table in _tables(document, "suites")}
-    return Lanes(lanes, default_names, tritons, suites)
+    several = {
+        name: tuple(parts.environments[one] for one in entry.environments)
+        for name, entry in entries.items() if len(entry.environments) > 1
+    }  # fmt: skip
+    return Lanes(lanes, default_names, tritons, suites, several)
 
 
 _Source = TypeVar("_Source", bound=Contract)
@@ -130,7 +151,8 @@ class _Parts:
             _known(self.models, entry.model, f"{where}: model"),
             _known(self.tasks, entry.task, f"{where}: task"),
         )
-        runs_in = None if entry.runs_in is None else _known(self.environments, entry.runs_in, f"{where}: environment")
+        environments = [_known(self.environments, one, f"{where}: environment") for one in entry.environments]
+        runs_in = environments[0] if environments else None
         if (runs_in is None) is (entry.engine is Engine.VLLM):
             has = "needs one of environments" if runs_in is None else "takes none"
             raise ConfigurationError(f"{where}: key 'runs_in' names a vLLM environment; engine {entry.engine} {has}")

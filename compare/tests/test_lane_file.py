@@ -140,6 +140,20 @@ def test_a_lane_names_the_environment_it_runs_in() -> None:
     assert (runs_in.name, runs_in.vllm, runs_in.pins) == ("old vllm", "0.10.0", {"torch": "2.7.1"})
 
 
+def test_a_lane_may_name_several_environments_the_usual_one_first() -> None:
+    newer = '[environments."new vllm"]\nvllm = "0.20.0"\npython = ".venv-new/bin/python"\n'
+    text = newer + VLLM.replace('runs_in = "old vllm"', 'runs_in = ["old vllm", "new vllm"]')
+    found = parse_lanes(text, origin="x")
+    (lane,) = [one for one in found.all if one.runs_in is not None]
+    assert lane.runs_in is not None and lane.runs_in.name == "old vllm"
+    assert [one.name for one in found.environments[lane.name]] == ["old vllm", "new vllm"]
+    assert parse_lanes(VLLM, origin="x").environments == {}
+    with pytest.raises(ConfigurationError, match="environment 'newest' is not defined"):
+        parse_lanes(text.replace('"old vllm", "new vllm"', '"old vllm", "newest"'), origin="x")
+    with pytest.raises(ConfigurationError, match="engine vllm needs one of environments"):
+        parse_lanes(VLLM.replace('runs_in = "old vllm"', "runs_in = []"), origin="x")
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"nowhere\.toml: cannot be read"):
         read_lanes(tmp_path / "nowhere.toml")

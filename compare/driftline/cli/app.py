@@ -65,10 +65,10 @@ app.command("imports")(imports.imports)
 app.command("rescore")(rescore.rescore)
 app.command("withdraw")(imports.withdraw)
 app.add_typer(baseline.app, name="baseline")
+app.add_typer(data.app, name="data")
 app.add_typer(token.app, name="token")
 app.command("check-kernels")(check_kernels.check_kernels)
 app.command("build-kernels")(build_kernels.build_kernels)
-app.command("data")(data.data)
 app.command("doctor")(doctor.doctor)
 
 

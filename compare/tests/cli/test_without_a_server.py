@@ -38,7 +38,8 @@ def test_help_comes_at_once_and_loads_nothing_heavy(driftline: Driftline, tmp_pa
         "check-kernels",
         "compare",
         "build-kernels",
-        "data",
+        "data fetch",
+        "data list",
         "doctor",
         "history",
         "impact",
@@ -50,7 +51,7 @@ def test_help_comes_at_once_and_loads_nothing_heavy(driftline: Driftline, tmp_pa
     ],
 )
 def test_each_command_teaches_by_example(driftline: Driftline, command: str, tmp_path: Path) -> None:
-    answer = driftline(command, "--help", folder=tmp_path)
+    answer = driftline(*command.split(), "--help", folder=tmp_path)
     assert answer.returncode == 0
     assert f"driftline {command}" in answer.stdout.split("Example", 1)[1]
 
@@ -65,8 +66,9 @@ def test_each_command_teaches_by_example(driftline: Driftline, command: str, tmp
         (["serve", "--port", "99999"], "'--port': Input should be less than or equal to 65535"),
         (["report", "x", "--format", "pdf"], "'pdf' is not one of"),
         (["nonsense"], "No such command 'nonsense'"),
-        (["data", "mmlu"], "no task 'mmlu'"),
-        (["data", "gsm8k", "--from", "nowhere"], "--from names the folder"),
+        (["data", "fetch", "mmlu"], "no task 'mmlu'"),
+        (["data", "fetch", "gsm8k", "--file", "nowhere"], "--file names it, or the folder that holds it"),
+        (["data", "fetch", "gsm8k", "--file", "x", "--url", "http://h/"], "exclude each other"),
     ],
 )
 def test_a_mistake_is_one_line_and_a_remedy(
@@ -95,13 +97,6 @@ def test_a_server_of_another_kind_is_told_in_a_line(driftline: Driftline, tmp_pa
         thread.join()
     assert (answer.returncode, answer.stderr.count("\n")) == (1, 1), answer.stderr
     assert "Driftline server" in answer.stderr
-
-
-def test_another_version_of_the_data_is_refused(driftline: Driftline, tmp_path: Path) -> None:
-    (tmp_path / "train.jsonl").write_text("{}\n")
-    answer = driftline("data", "gsm8k", "--from", str(tmp_path), folder=tmp_path)
-    assert answer.returncode == 1
-    assert "it is another version" in answer.stderr
 
 
 def test_doctor_says_what_is_there_and_how_to_get_the_rest(driftline: Driftline, tmp_path: Path) -> None:
