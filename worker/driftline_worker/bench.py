@@ -2,6 +2,7 @@
 
 import errno
 import os
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict, TypeGuard
@@ -14,7 +15,9 @@ from driftline_worker.channel import Expected
 from driftline_worker.checkout import check_out, check_out_engine, check_out_suite
 from driftline_worker.child_spec import child_spec
 from driftline_worker.ending import CannotRun, Ending, Failed, clipped
+from driftline_worker.engine_build import EngineBuild, NotBuilt
 from driftline_worker.engine_environment import EngineEnvironment, engine_environment, named_environment
+from driftline_worker.engine_tree import EngineTree, engine_tree
 from driftline_worker.limits import Limits
 from driftline_worker.sandbox import CHILDREN, Program, Sandbox
 from driftline_worker.scratch import Scratch, scratch_folder
@@ -47,6 +50,8 @@ class Bench:
             with scratch_folder(self.settings.scratch, spec.kind) as scratch:
                 _check_disk(scratch, Limits.of(self.settings))
                 return self._run_in(scratch, spec, sink, stop)
+        except NotBuilt as error:
+            return error.ending
         except CannotRun as error:
             return Failed(error.kind, error.reason, clipped(str(error)))
         except OSError as error:
@@ -56,29 +61,45 @@ class Bench:
             raise
 
     def _run_in(self, scratch: Scratch, spec: JobSpec, sink: Sink, stop: StopRequest) -> Ending:
+        engine = _engine(spec, self.settings)
+        sandbox = self.sandbox if engine is None else replace(self.sandbox, environment=engine.found)
+        with ExitStack() as kept:
+            with mirror_in_use(self.settings.mirrors, spec.source.url):
+                if engine is not None and _on_vllm(spec) and spec.source.layout is Layout.VLLM:
+                    tree = kept.enter_context(self._engine_tree(spec, engine, sandbox, sink, stop))
+                else:
+                    tree = None
+                    self._check_out(scratch, spec)
+            return self._run_child(scratch, spec, _Engine(engine, tree), sandbox, sink, stop)
+
+    def _run_child(
+        self, scratch: Scratch, spec: JobSpec, engine: "_Engine", sandbox: Sandbox, sink: Sink, stop: StopRequest
+    ) -> Ending:
         settings = self.settings
-        engine = _engine(spec, settings)
-        with mirror_in_use(settings.mirrors, spec.source.url):
-            self._check_out(scratch, spec)
-        import_dir = scratch.tree if isinstance(spec, SuiteSpec) else scratch.import_dir
-        told = child_spec(
-            spec, import_dir=import_dir, threads=self.threads, settings=settings,
-            engine=None if engine is None else engine.told,
-        )  # fmt: skip
+        import_dir = scratch.tree if isinstance(spec, SuiteSpec) else engine.folder or scratch.import_dir
+        told = child_spec(spec, import_dir=import_dir, threads=self.threads, settings=settings, engine=engine.told)
         scratch.spec_file.write_text(told.text, encoding="utf-8")
         limits = Limits.of(settings)
         gpu = settings.gpu_type is not None and (not isinstance(spec, EvaluateSpec) or spec.lane.gpu_type is not None)
         program = Program(
             file=self.children / (VLLM_PROGRAM if _on_vllm(spec) else f"{spec.kind}.py"), scratch=scratch, limits=limits,
-            threads=self.threads, readable=told.readable, environment=told.environment, gpu=gpu,
+            threads=self.threads, readable=(*told.readable, *engine.folders), environment=told.environment, gpu=gpu,
         )  # fmt: skip
-        sandbox = self.sandbox if engine is None else replace(self.sandbox, environment=engine.found)
         child = sandbox.start(program)
         supervision = Supervision(child, scratch, expected=Expected.of(spec), limits=limits, stop=stop)
         return supervision.run(sink)
 
+    def _engine_tree(
+        self, spec: EvaluateSpec, engine: EngineEnvironment, sandbox: Sandbox, sink: Sink, stop: StopRequest
+    ) -> AbstractContextManager[EngineTree]:
+        """The whole package of a commit of vLLM, checked out or built."""
+        wanted, settings = spec.lane.runs_in, self.settings
+        assert wanted is not None  # noqa: S101 - or there would be no environment
+        build = EngineBuild(spec.source, wanted, sandbox, settings, self.threads, sink, stop)
+        return engine_tree(spec.source, wanted, settings=settings, identity=engine.found.identity, build=build)
+
     def _check_out(self, scratch: Scratch, spec: JobSpec) -> None:
-        """The code under test: of a commit of vLLM the whole package, if a vLLM is to run it, else the kernels alone."""
+        """The code under test: the kernels alone, or what a repository's own tests need."""
         settings, source = self.settings, spec.source
         places: _Places = {
             "mirrors": settings.mirrors, "import_dir": scratch.import_dir,
@@ -89,10 +110,29 @@ class Bench:
             check_out_suite(source, spec.suite, mirrors=mirrors, tree=scratch.tree, allow_local=local)
             if spec.suite.runs_in is not None and source.layout is Layout.VLLM:
                 check_out_engine(source, spec.suite.runs_in.vllm, **places)
-        elif _on_vllm(spec) and source.layout is Layout.VLLM and spec.lane.runs_in is not None:
-            check_out_engine(source, spec.lane.runs_in.vllm, **places)
         else:
             check_out(source, **places)
+
+
+@dataclass(frozen=True, slots=True)
+class _Engine:
+    """What a child's engine is made of: the environment, and the commit's own vLLM where it brings one."""
+
+    environment: EngineEnvironment | None
+    tree: EngineTree | None
+
+    @property
+    def told(self) -> dict[str, object] | None:
+        built = {"built": self.tree is not None and self.tree.built}
+        return None if self.environment is None else self.environment.told | built
+
+    @property
+    def folder(self) -> Path | None:
+        return None if self.tree is None else self.tree.folder
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        return () if self.tree is None else (self.tree.folder,)
 
 
 def _check_disk(scratch: Scratch, limits: Limits) -> None:

@@ -10,7 +10,7 @@ from driftline.contracts.words import FailureKind
 from driftline.git import GitError, Mirror
 
 from driftline_worker.ending import CannotRun
-from driftline_worker.engine_sources import refuse_compiled_changes
+from driftline_worker.engine_sources import changed_sources, refuse_compiled_changes
 
 TRANSIENT_REASONS = frozenset({"unreachable_repository", "git_timeout", "git_failed", "disk_full"})
 """Networks and disks come back; a missing commit does not."""
@@ -26,11 +26,11 @@ def check_out_engine(source: CommitSource, release: str, *, mirrors: Path, impor
     Raises:
         CannotRun: with git's reason, or unsupported if the release's compiled parts cannot stand for the commit's.
     """
-    with _told_as_reason():
+    with told_as_reason():
         mirror = Mirror.open(mirrors, source.url, allow_local=allow_local)
         mirror.fetch()
         mirror.fetch_commit(source.sha)
-        refuse_compiled_changes(mirror, source, release)
+        refuse_compiled_changes(changed_sources(mirror, source, release), source, release)
         return mirror.extract(source.sha, ENGINE_FOLDER, import_dir)
 
 
@@ -40,7 +40,7 @@ def check_out(source: CommitSource, *, mirrors: Path, import_dir: Path, allow_lo
     Raises:
         CannotRun: with git's reason.
     """
-    with _told_as_reason():
+    with told_as_reason():
         mirror = Mirror.open(mirrors, source.url, allow_local=allow_local)
         mirror.fetch_commit(source.sha)
         return mirror.extract(source.sha, source.kernel_path, import_dir)
@@ -52,7 +52,7 @@ def check_out_suite(source: CommitSource, suite: Suite, *, mirrors: Path, tree: 
     Raises:
         CannotRun: with git's reason, or no_tests if the commit has none of the suite's paths.
     """
-    with _told_as_reason():
+    with told_as_reason():
         mirror = Mirror.open(mirrors, source.url, allow_local=allow_local)
         mirror.fetch_commit(source.sha)
         if not any(mirror.has_path(source.sha, path) for path in suite.paths):
@@ -63,7 +63,7 @@ def check_out_suite(source: CommitSource, suite: Suite, *, mirrors: Path, tree: 
 
 
 @contextmanager
-def _told_as_reason() -> Iterator[None]:
+def told_as_reason() -> Iterator[None]:
     """git's errors as reasons why a job cannot run."""
     try:
         yield

@@ -1,4 +1,5 @@
-"""Takes away what nobody on this worker needs: scratch folders of killed workers, and mirrors unused for long or too large.
+"""Takes away what nobody on this worker needs: scratch folders of killed workers, mirrors and trees of vLLM unused for long or
+too large.
 
 Kernels are built, and engines keep their caches, in the scratch folder of their job, which goes with it; environments and the
 hub's cache of models are the host's, and nothing here touches them.
@@ -11,6 +12,7 @@ import structlog
 from driftline.git.mirror_cache import remove_unused
 
 from driftline_worker import scratch
+from driftline_worker.engine_cache import clean_engines
 from driftline_worker.settings import WorkerSettings
 
 DAY_SECONDS = 86400.0
@@ -21,9 +23,12 @@ _log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger("driftline.work
 def clean(settings: WorkerSettings, now: float) -> None:
     """One pass at `now`, in seconds since 1970. What a running job uses is locked by it, and stays."""
     scratch.remove_leftovers(settings.scratch)
+    since = now - settings.cache_days * DAY_SECONDS
+    if settings.engine_bytes:
+        for tree in clean_engines(settings.engines, most_bytes=settings.engine_bytes, now=now, unused_since=since):
+            _log.info("engine removed", folder=tree.folder.name, bytes=tree.size)
     if settings.cache_bytes == 0:
         return
-    since = now - settings.cache_days * DAY_SECONDS
     for mirror in remove_unused(settings.mirrors, most_bytes=settings.cache_bytes, unused_since=since):
         _log.info(
             "mirror removed",

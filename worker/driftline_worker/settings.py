@@ -24,6 +24,7 @@ class ChildSettings(BaseSettings):
 
     data_dir: Path = Field(description="Folder of the mirrors and of running children's scratch folders")
     cache_dir: Path | None = Field(default=None, description="Folder of the mirrors; default data_dir/mirrors")
+    engines_dir: Path | None = Field(default=None, description="Folder of commits of vLLM; default data_dir/engines")
     scratch_dir: Path | None = Field(default=None, description="Folder of running children; default data_dir/scratch")
     eval_python: Path = Field(
         default=PROJECT_ROOT / ".venv-eval" / "bin" / "python", description="Python that has torch and lm-eval"
@@ -60,6 +61,11 @@ class ChildSettings(BaseSettings):
         return (self.cache_dir or self.data_dir / "mirrors").absolute()
 
     @property
+    def engines(self) -> Path:
+        """Trees of vLLM, checked out or built, by their content."""
+        return (self.engines_dir or self.data_dir / "engines").absolute()
+
+    @property
     def scratch(self) -> Path:
         return (self.scratch_dir or self.data_dir / "scratch").absolute()
 
@@ -89,7 +95,8 @@ class WorkerSettings(ChildSettings):
         ge=0,
         description="What the mirrors may take; the longest unused go. 0: they are others' to clean",
     )
-    cache_days: float = Field(default=30, gt=0, description="A mirror unused for so long goes")
+    engine_bytes: int = Field(default=20 * GIBIBYTE, ge=0, description="What trees of vLLM may take; as cache_bytes")
+    cache_days: float = Field(default=30, gt=0, description="A mirror or tree unused for so long goes")
     clean_seconds: float = Field(default=600, gt=0, description="Between two clean-ups")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 

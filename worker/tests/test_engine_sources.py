@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from driftline.contracts.jobs import CommitSource
 from driftline.contracts.words import FailureKind, Layout
+from driftline.git import Mirror
+from driftline.git.engine_files import compiled_among, releases_by_nearness
 from driftline_worker.checkout import check_out_engine
 from driftline_worker.ending import CannotRun
-from driftline_worker.engine_sources import compiled_among
 
 OPS = "vllm/model_executor/layers/mamba/ops"
 
@@ -33,6 +34,11 @@ def vllm(tmp_path: Path) -> Path:
         git(folder, "checkout", "-q", "-b", branch, "main")
         (folder / name).write_text("# changed\n")
         git(folder, "commit", "-q", "-a", "-m", branch)
+    git(folder, "checkout", "-q", "-b", "setup", "main")
+    (folder / "setup.py").write_text("# changed\n")
+    (folder / "pyproject.toml").write_text("[build-system]\nrequires = ['cmake>=4']\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "setup")
     return folder
 
 
@@ -52,6 +58,7 @@ def test_a_change_of_python_brings_the_whole_package(vllm: Path, tmp_path: Path)
     ("branch", "release", "reason", "words"),
     [
         ("compiled", "0.32.0", "compiled_sources_changed", "other compiled sources than v0.32.0: csrc/ops.cu"),
+        ("setup", "0.32.0", "compiled_sources_changed", r"setup\.py, pyproject\.toml \[build-system\]; the installed"),
         ("python", "0.31.0", "release_unknown", "has no tag v0.31.0"),
     ],
 )
@@ -64,5 +71,26 @@ def test_what_python_cannot_stand_for(
 
 
 def test_sources_that_are_compiled() -> None:
-    paths = ["csrc/a.cu", "cmake/x.cmake", "CMakeLists.txt", "vllm/a.py", "tests/csrc/b.cu", "docs/csrc.md"]
-    assert compiled_among(paths) == paths[:3]
+    paths = [
+        "csrc/a.cu", "cmake/x.cmake", "CMakeLists.txt", "setup.py", "requirements/build.txt", "requirements/build/cuda.txt",
+        "vllm/a.py", "tests/csrc/b.cu", "docs/csrc.md", "requirements/common.txt",
+    ]  # fmt: skip
+    assert compiled_among(paths) == paths[:6]
+
+
+def test_the_nearest_release_is_one_that_serves_the_commit(vllm: Path, tmp_path: Path) -> None:
+    """main goes on: 0.33.0 compiles other sources, and a later commit is nearer to it; one that goes back is not."""
+    git(vllm, "checkout", "-q", "main")
+    for name, tag in (("csrc/ops.cu", "v0.33.0"), ("vllm/a.py", "later")):
+        (vllm / name).write_text(f"# {tag}\n")
+        git(vllm, "add", "-A")
+        git(vllm, "commit", "-q", "-m", tag)
+        git(vllm, "tag", tag)
+    (vllm / "csrc/ops.cu").write_text("# as released\n")
+    git(vllm, "commit", "-q", "-a", "-m", "back")
+    mirror = Mirror.open(tmp_path / "m", str(vllm))
+    mirror.fetch()
+    releases = ["0.32.0", "0.33.0", "0.99.0"]
+    assert releases_by_nearness(mirror, mirror.resolve("python"), releases) == ["0.32.0", "0.33.0"]
+    assert releases_by_nearness(mirror, mirror.resolve("later"), releases) == ["0.33.0", "0.32.0"]
+    assert releases_by_nearness(mirror, mirror.resolve("main"), releases) == ["0.32.0", "0.33.0"]

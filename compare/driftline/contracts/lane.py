@@ -58,6 +58,11 @@ class EngineEnvironment(Contract):
     python: InsideAssets = Field(description="Its interpreter, relative to the worker's assets root")
     lock: InsideAssets | None = Field(None, description="What it was made from, relative to the assets root")
     pins: dict[str, Version] = Field(default_factory=dict, description="distribution -> version it must have")
+    build: list[str] = Field(
+        default_factory=list, max_length=40, description="The command that builds a commit with other compiled sources; "
+        "{python} and {out} are put in. None: such a commit is unsupported",
+    )  # fmt: skip
+    build_seconds: int = Field(default=4 * 3600, ge=1, le=24 * 3600, description="Longest such build")
 
 
 class Lane(Contract):

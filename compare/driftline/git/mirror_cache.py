@@ -1,4 +1,5 @@
-"""A folder of mirrors as a cache: who uses one says so, and the longest unused go when there are too many or they are too old."""
+"""A folder of mirrors, or of other folders with a name each, as a cache: who uses one says so, and the longest unused go when
+they take too much or are too old."""
 
 import fcntl
 import hashlib
@@ -13,15 +14,18 @@ from driftline.git.errors import GitError
 from driftline.git.names import parse_url
 
 USED = ".used"
-"""Beside each mirror: locked (shared) by those who use it, written to last when its last user came."""
+"""Beside each folder: locked (shared) by those who use it, written to last when its last user came."""
 
 GONE = ".gone"
-"""What a mirror is called while it is removed: no user finds half of one."""
+"""What a folder is called while it is removed: no user finds half of one."""
+
+MIRROR = ".git"
+"""What the name of a mirror ends with."""
 
 
 @dataclass(frozen=True, slots=True)
-class CachedMirror:
-    """A mirror on disk. `used_at` is in seconds since 1970."""
+class CachedFolder:
+    """`size` in bytes on disk, `used_at` in seconds since 1970."""
 
     folder: Path
     size: int
@@ -39,36 +43,43 @@ def mirror_in_use(cache: Path, url: str) -> Iterator[None]:
     except GitError:
         yield
         return
+    with folder_in_use(cache, hashlib.sha256(address.encode()).hexdigest()):
+        yield
+
+
+@contextmanager
+def folder_in_use(cache: Path, name: str) -> Iterator[None]:
+    """As `mirror_in_use`, of the folder that has this name before its ending."""
     cache.mkdir(parents=True, exist_ok=True)
-    path = cache / f"{hashlib.sha256(address.encode()).hexdigest()}{USED}"
+    path = cache / f"{name}{USED}"
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_SH)  # waits for a removal, which only renames while it holds the lock
         os.utime(path)
         yield
 
 
-def remove_unused(cache: Path, *, most_bytes: int, unused_since: float) -> list[CachedMirror]:
-    """Remove mirrors that nobody used since then (seconds since 1970), and of the others the longest unused while all
+def remove_unused(cache: Path, *, most_bytes: int, unused_since: float, ending: str = MIRROR) -> list[CachedFolder]:
+    """Remove folders that nobody used since then (seconds since 1970), and of the others the longest unused while all
     together take more than `most_bytes`. One in use stays, however old or large. Returns what went."""
     for left in cache.glob(f"*{GONE}"):
         shutil.rmtree(left, ignore_errors=True)
-    mirrors = sorted(_mirrors(cache), key=lambda mirror: mirror.used_at)
-    total, removed = sum(mirror.size for mirror in mirrors), []
-    for mirror in mirrors:
-        if (mirror.used_at < unused_since or total > most_bytes) and _remove(mirror):
-            removed.append(mirror)
-            total -= mirror.size
+    folders = sorted(_folders(cache, ending), key=lambda folder: folder.used_at)
+    total, removed = sum(folder.size for folder in folders), []
+    for folder in folders:
+        if (folder.used_at < unused_since or total > most_bytes) and _remove(folder):
+            removed.append(folder)
+            total -= folder.size
     return removed
 
 
-def _mirrors(cache: Path) -> Iterator[CachedMirror]:
-    for folder in cache.glob("*.git"):
+def _folders(cache: Path, ending: str) -> Iterator[CachedFolder]:
+    for folder in cache.glob(f"*{ending}"):
         try:
             used = folder.with_suffix(USED)
             used_at = (used if used.exists() else folder).stat().st_mtime
         except FileNotFoundError:  # another worker on this disk was faster
             continue
-        yield CachedMirror(folder, _size(folder), used_at)
+        yield CachedFolder(folder, _size(folder), used_at)
 
 
 def _size(folder: Path) -> int:
@@ -82,20 +93,20 @@ def _size(folder: Path) -> int:
     return total
 
 
-def _remove(mirror: CachedMirror) -> bool:
+def _remove(cached: CachedFolder) -> bool:
     """Whether it went; not if somebody uses it, or did since it was looked at."""
-    path = mirror.folder.with_suffix(USED)
+    path = cached.folder.with_suffix(USED)
     was_used = path.exists()
     with path.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        if was_used and path.stat().st_mtime > mirror.used_at:
+        if was_used and path.stat().st_mtime > cached.used_at:
             return False
-        gone = mirror.folder.with_suffix(GONE)
+        gone = cached.folder.with_suffix(GONE)
         try:
-            mirror.folder.rename(gone)
+            cached.folder.rename(gone)
         except FileNotFoundError:
             return False
     shutil.rmtree(gone, ignore_errors=True)

@@ -9,6 +9,7 @@ from driftline.contracts.words import Layout
 from driftline.git import GitError, Mirror
 from pydantic import Field
 
+from driftline_service.intake.engine_choice import in_nearest_environments
 from driftline_service.intake.measured_tree import measured_tree
 from driftline_service.intake.plan import LONGEST_NAME, STATUS, choose_lanes, pinned
 from driftline_service.intake.refusal import Refusal
@@ -63,12 +64,12 @@ def plan(request: BisectRequest, *, lanes: Lanes, settings: Settings) -> NewBise
     try:
         mirror = Mirror.open(settings.mirrors_dir, request.repo)
         mirror.fetch()
-        return _planned(request, mirror, lane)
+        return _planned(request, mirror, lane, lanes)
     except GitError as error:
         raise Refusal(error.reason, str(error), status=STATUS.get(error.reason, 422)) from error
 
 
-def _planned(request: BisectRequest, mirror: Mirror, lane: Lane) -> NewBisect:
+def _planned(request: BisectRequest, mirror: Mirror, lane: Lane, known: Lanes) -> NewBisect:
     good, bad = pinned(mirror, request.good), pinned(mirror, request.bad)
     if not mirror.is_ancestor(good, bad):
         raise Refusal(
@@ -82,6 +83,9 @@ def _planned(request: BisectRequest, mirror: Mirror, lane: Lane) -> NewBisect:
     kernels = mirror.find_kernels(good)
     if kernels is None:
         raise Refusal("no_kernels", f"commit {good} has no Mamba2 kernels; name a good commit that has")
+    (lane,) = in_nearest_environments(
+        [lane], known.environments, mirror=mirror, sha=good, layout=kernels.layout
+    )  # fmt: skip
     start = _commit(mirror, good, kernels.layout)
     commits = tuple(_commit(mirror, sha, kernels.layout) for sha in between)
     if (why := commits[-1].unusable) is not None:

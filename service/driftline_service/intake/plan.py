@@ -7,6 +7,7 @@ from driftline.git import GitError, Kernels, Mirror
 from driftline.git.names import is_full_sha
 from driftline.impact.asked import bounded_impact
 
+from driftline_service.intake.engine_choice import in_nearest_environments
 from driftline_service.intake.measured_tree import measured_tree
 from driftline_service.intake.reach import unreachable_lanes
 from driftline_service.intake.refusal import Refusal
@@ -76,6 +77,9 @@ def _planned(request: SubmitRequest, mirror: Mirror, lanes: tuple[Lane, ...], kn
             f"{base_sha[:12]} keeps its kernels as {base_kernels.layout}, {head_sha[:12]} as {head_kernels.layout}; "
             "choose a base of the same layout",
         )
+    lanes = in_nearest_environments(
+        lanes, known.environments, mirror=mirror, sha=base_sha, layout=base_kernels.layout
+    )  # fmt: skip
     base = _commit(mirror, base_ref, base_sha, base_kernels)
     head = _commit(mirror, request.head, head_sha, head_kernels)
     impact = None if request.measure_noise else _impact(mirror, base, head, head_kernels, lanes)

@@ -42,12 +42,28 @@ def repository(place: Path, *files: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", [OPS, "vllm/v1/core/sched/scheduler.py", "csrc/ops.cu", "cmake/utils.cmake"])
+PARTS = [
+    OPS, "vllm/v1/core/sched/scheduler.py", "csrc/ops.cu", "cmake/utils.cmake", "CMakeLists.txt", "setup.py",
+    "requirements/build.txt", "requirements/build/cuda.txt",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARTS)
 def test_any_part_of_a_vllm_tells_arms_apart(tmp_path: Path, name: str) -> None:
     first, changed, docs = trees(repository(tmp_path, OPS, "csrc/ops.cu"), tmp_path, name, "docs/page.md")
     assert changed != first
     assert docs == changed
     assert len(first) == 40
+
+
+def test_of_the_projects_file_what_builds_it_counts(tmp_path: Path) -> None:
+    folder = repository(tmp_path, OPS)
+    (folder / "pyproject.toml").write_text("[build-system]\nrequires = ['cmake']\n")
+    first = trees(folder, tmp_path, "tests/test_x.py")[-1]
+    (folder / "pyproject.toml").write_text("[build-system]\nrequires = ['cmake']\n\n[tool.ruff]\nline-length = 80\n")
+    assert trees(folder, tmp_path, "docs/a.md")[-1] == first
+    (folder / "pyproject.toml").write_text("[build-system]\nrequires = ['cmake>=4']\n")
+    assert trees(folder, tmp_path, "docs/b.md")[-1] != first
 
 
 def test_of_our_own_layout_the_kernels_alone_count(tmp_path: Path) -> None:
