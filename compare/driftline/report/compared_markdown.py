@@ -20,12 +20,14 @@ def compared_markdown(compared: Compared) -> str:
 def _blocks(compared: Compared) -> Iterator[str]:
     yield f"## {text(compared_text.MEANING[compared.verdict])}"
     yield (
-        f"base {text(str(compared.base.results.model_name))}, {text(compared.base.results.path.name)}; "
-        f"head {text(str(compared.head.results.model_name))}, {text(compared.head.results.path.name)}; "
+        f"base {text(compared_text.model(compared.base))}, {text(compared.base.results.path.name)}; "
+        f"head {text(compared_text.model(compared.head))}, {text(compared.head.results.path.name)}; "
         f"margin {100 * compared.wanted.margin:g} points"
     )
     if compared.cells:
         yield table(HEADER, "lllrrrrrrrrrrll", [_row(compared, place) for place in range(len(compared.cells))])
+    if inside := compared_text.significant_inside(compared):
+        yield "\n".join(f"- {text(told)}" for told in inside)
     for title, blocks in (("Problems", True), ("Notes", False)):
         told = [each for each in compared.problems if each.blocks is blocks]
         if told:

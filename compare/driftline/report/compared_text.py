@@ -6,6 +6,7 @@ from driftline.comparison import Compared, TestedCell
 from driftline.contracts.cell import Comparison
 from driftline.contracts.words import Verdict
 from driftline.judge.cell import ALPHA, questions_to_settle
+from driftline.lmeval import LmEvalOutput
 from driftline.report import figures
 
 MEANING = {
@@ -21,9 +22,26 @@ def summary(compared: Compared) -> str:
     """The verdict, a line a cell, and the problems."""
     lines = [MEANING[compared.verdict]]
     lines += [_line(each) for each in compared.cells]
+    lines += [f"note: {told}" for told in significant_inside(compared)]
     lines += [f"problem, {each.code}: {each.message}" for each in compared.problems if each.blocks]
     lines += [f"note, {each.code}: {each.message}" for each in compared.problems if not each.blocks]
     return "\n".join(lines)
+
+
+def significant_inside(compared: Compared) -> list[str]:
+    """An equivalent cell says something only if it differs significantly all the same."""
+    return [
+        f"{name(each.comparison)} differs significantly, by {difference(each)}, but wholly inside the margin"
+        for each in compared.cells
+        if each.comparison.verdict is Verdict.EQUIVALENT
+        and each.comparison.p_adjusted is not None
+        and each.comparison.p_adjusted <= ALPHA
+    ]
+
+
+def model(output: LmEvalOutput) -> str:
+    """The model as the results file calls it; lm-eval leaves the name out of some."""
+    return output.results.model_name or "no model named"
 
 
 def name(cell: Comparison) -> str:
@@ -85,7 +103,7 @@ def explanation(compared: Compared) -> str:
 def _compared(compared: Compared) -> Iterator[str]:
     yield "What was compared"
     for arm, output in (("base", compared.base), ("head", compared.head)):
-        yield f"  {arm}: {output.results.path} ({output.results.model_name}, lm-eval {output.results.lm_eval_version})"
+        yield f"  {arm}: {output.results.path} ({model(output)}, lm-eval {output.results.lm_eval_version})"
     yield "  Each question of base with the same question of head: same number, text, prompt and gold answer, by their hashes."
     for task in compared.tasks:
         if task.questions:

@@ -94,3 +94,21 @@ def test_a_folder_whose_name_is_no_text_is_told_all_the_same(driftline, lm_eval_
     assert "head-\\udcff" in (tmp_path / "report.html").read_text()
     answer = driftline("compare", "base", name + "-nowhere", folder=tmp_path)
     assert (answer.returncode, answer.stderr.count("\n")) == (1, 1)
+
+
+def test_a_significant_move_inside_the_margin_is_told_in_words(here, lm_eval_files, tmp_path):
+    lm_eval_files.write(tmp_path / "base", lm_eval_files.gsm8k(RIGHT))
+    lm_eval_files.write(tmp_path / "head", lm_eval_files.gsm8k(lost(20)))
+    told = "gsm8k, exact_match, strict-match differs significantly, by -3.33 points, but wholly inside the margin"
+    wide = here("compare", "base", "head", "--margin", "0.1")
+    assert (wide.returncode, wide.stdout.count(told)) == (0, 1)
+    assert told in here("compare", "base", "head", "--margin", "0.1", "--markdown").stdout
+    assert "differs significantly" not in here("compare", "base", "base", "--margin", "0.1").stdout
+
+
+def test_a_model_without_a_name_is_said_to_have_none(here, lm_eval_files, tmp_path):
+    lm_eval_files.write(
+        tmp_path / "base", lm_eval_files.gsm8k(RIGHT), edit_results=lambda found: found.pop("model_name", None)
+    )
+    assert "(no model named, lm-eval" in here("compare", "base", "base", "--explain").stdout
+    assert "base no model named" in here("compare", "base", "base", "--markdown").stdout
