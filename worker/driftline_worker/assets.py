@@ -9,6 +9,7 @@ from driftline.contracts.lane import Lane, ModelSource
 from driftline.contracts.words import FailureKind
 
 from driftline_worker.ending import CannotRun
+from driftline_worker.faults import Faults
 
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 TOKENIZER = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "tokenizer.jsonl", "vocab.json")
@@ -30,15 +31,15 @@ class LaneFiles:
         """The lane's files, verified.
 
         Raises:
-            CannotRun: model_missing, dataset_missing or dataset_changed, each permanent.
+            CannotRun: model_missing, dataset_missing or dataset_changed, each permanent, in the words of all that is so.
         """
-        root = assets_root.resolve()
-        task = lane.task
-        yaml = _file(root, task.yaml, "task file")
-        train, test = _file(root, task.train, "few-shot pool"), _file(root, task.test, "question file")
-        _verify(train, task.train_sha256)
-        _verify(test, task.test_sha256)
-        model = _model_folder(lane.model, root, hub_cache)
+        root, task, faults = assets_root.resolve(), lane.task, Faults()
+        yaml = faults.check(lambda: _file(root, task.yaml, "task file"))
+        train = faults.check(lambda: _verified(_file(root, task.train, "few-shot pool"), task.train_sha256))
+        test = faults.check(lambda: _verified(_file(root, task.test, "question file"), task.test_sha256))
+        model = faults.check(lambda: _model_folder(lane.model, root, hub_cache))
+        faults.refuse()
+        assert yaml and train and test and model  # noqa: S101 - or one of them was refused
         task_folder = yaml if yaml.parent == root else yaml.parent
         hub = (model.parents[1],) if lane.model.hub_id is not None and lane.model.path is None else ()
         return cls(model, yaml, train, test, (model, task_folder, train, test, *hub))
@@ -47,11 +48,11 @@ class LaneFiles:
 def _file(root: Path, name: str, what: str) -> Path:
     path = (root / name).absolute()
     if not path.is_file():
-        raise _missing("dataset_missing", f"the {what} {name} is not below {root}; put it there")
+        raise _missing("dataset_missing", f"the {what} {name} is not below {root}; put it there (driftline data fetch)")
     return path
 
 
-def _verify(path: Path, expected: str) -> None:
+def _verified(path: Path, expected: str) -> Path:
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != expected:
@@ -59,13 +60,16 @@ def _verify(path: Path, expected: str) -> None:
             "dataset_changed",
             f"{path.name} has sha256 {found}, the lane pins {expected}; restore the file or change the lane",
         )
+    return path
 
 
 def _model_folder(model: ModelSource, root: Path, hub_cache: Path | None) -> Path:
     folder = (root / model.path).absolute() if model.path is not None else _snapshot(model, hub_cache)
-    for what, patterns in (("config.json", ("config.json",)), ("weights", WEIGHTS), ("a tokenizer", TOKENIZER)):
-        if not any(any(folder.glob(pattern)) for pattern in patterns):
-            raise _missing("model_missing", f"model {model.name}: {folder} has no {what}; put the model there")
+    parts = (("config.json", ("config.json",)), ("weights", WEIGHTS), ("tokenizer", TOKENIZER))
+    lacks = [what for what, patterns in parts if not any(any(folder.glob(pattern)) for pattern in patterns)]
+    if lacks:
+        what = " and no ".join(lacks) if folder.is_dir() else "files at all"
+        raise _missing("model_missing", f"model {model.name}: {folder} has no {what}; put the model there")
     return folder
 
 

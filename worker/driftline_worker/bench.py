@@ -16,9 +16,10 @@ from driftline_worker.checkout import check_out, check_out_engine, check_out_sui
 from driftline_worker.child_spec import child_spec
 from driftline_worker.ending import CannotRun, Ending, Failed, clipped
 from driftline_worker.engine_build import EngineBuild, NotBuilt
-from driftline_worker.engine_environment import EngineEnvironment, engine_environment, named_environment
+from driftline_worker.engine_environment import EngineEnvironment, named_environment
 from driftline_worker.engine_tree import EngineTree, engine_tree
 from driftline_worker.limits import Limits
+from driftline_worker.readiness import refuse_unready
 from driftline_worker.sandbox import CHILDREN, Program, Sandbox
 from driftline_worker.scratch import Scratch, scratch_folder
 from driftline_worker.settings import ChildSettings
@@ -149,11 +150,11 @@ class _Places(TypedDict):
 
 
 def _engine(spec: JobSpec, settings: ChildSettings) -> EngineEnvironment | None:
-    """The vLLM environment that a lane or the tests of a repository name."""
+    """The vLLM environment that a lane or the tests of a repository name, once all that the job needs is there."""
     if isinstance(spec, SuiteSpec):
         wanted = spec.suite.runs_in
         return None if wanted is None else named_environment(wanted, "the repository's own tests", settings)
-    return engine_environment(spec.lane, settings) if _on_vllm(spec) else None
+    return refuse_unready(spec.lane, settings) if isinstance(spec, EvaluateSpec) else None
 
 
 def _on_vllm(spec: JobSpec) -> TypeGuard[EvaluateSpec]:

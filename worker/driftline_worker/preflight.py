@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 from driftline.contracts.lane import Lane
 from driftline.contracts.words import FailureKind
@@ -22,40 +23,53 @@ LARGEST_HEADER_BYTES = 100_000_000
 
 LENGTH_BYTES = 8
 
+INDEXES = ("model.safetensors.index.json", "pytorch_model.bin.index.json")
+"""Which weights lie in which shard."""
 
-def refuse_unready(lane: Lane, model: Path) -> None:
-    """Nothing, if an engine may be started on this model.
 
-    Raises:
-        CannotRun: wrong_dtype, weights_broken, remote_code_missing or remote_code_refused, all permanent.
-    """
+def model_faults(lane: Lane, model: Path) -> Iterator[CannotRun]:
+    """All that stands against starting an engine on this model: wrong_dtype, weights_broken, remote_code_missing or
+    remote_code_refused, each permanent."""
     dtype = lane.engine_arguments.get("dtype", "auto")
     if dtype not in DTYPES:
-        raise _permanent("wrong_dtype", f"lane {lane.name}: dtype {dtype!r} is none of {', '.join(DTYPES)}")
-    faults = list(weight_faults(model))
+        yield _permanent("wrong_dtype", f"lane {lane.name}: dtype {dtype!r} is none of {', '.join(DTYPES)}")
+    faults = [*json_faults(model), *weight_faults(model)]
     if faults:
-        raise _permanent("weights_broken", f"model {lane.model.name}: {'; '.join(faults[:5])}; fetch it anew")
+        yield _permanent("weights_broken", f"model {lane.model.name}: {'; '.join(faults[:5])}; fetch it anew")
     code = remote_code(model)
     missing = sorted(name for name in code if not (model / name).is_file())
     if missing:
-        raise _permanent(
+        yield _permanent(
             "remote_code_missing", f"model {lane.model.name} needs {', '.join(missing)}, which {model} has not"
         )
     if code and not lane.engine_arguments.get("trust_remote_code"):
         named = f"{lane.model.name} is code of its own ({', '.join(sorted(code))})"
         message = f"the tokenizer of model {named}; the lane must say trust_remote_code = true"
-        raise _permanent("remote_code_refused", message)
+        yield _permanent("remote_code_refused", message)
+
+
+def json_faults(model: Path) -> Iterator[str]:
+    """Files that every loader reads and that are no JSON: what a download that broke off leaves."""
+    for file in sorted({*model.glob("*config.json"), *model.glob("tokenizer.json"), *model.glob("*.index.json")}):
+        try:
+            json.loads(file.read_bytes())
+        except ValueError:
+            yield f"{file.name} is no whole JSON file ({file.stat().st_size} bytes)"
 
 
 def weight_faults(model: Path) -> Iterator[str]:
     """Shards that an index names and nobody has, and files that are shorter or longer than their header says."""
-    index = model / "model.safetensors.index.json"
-    if index.is_file():
-        named = set(_json(index).get("weight_map", {}).values())
+    for index in INDEXES:
+        named = set(_json(model / index).get("weight_map", {}).values())
         yield from (f"shard {name} is missing" for name in sorted(named) if not (model / str(name)).is_file())
     for file in sorted(model.glob("*.safetensors")):
         if fault := safetensors_fault(file):
             yield f"{file.name} {fault}"
+    for file in sorted(model.glob("pytorch_model*.bin")):
+        with file.open("rb") as opened:
+            archive = opened.read(2) == b"PK"  # torch.save's since 1.6; its directory is at the end
+        if not file.stat().st_size or (archive and not is_zipfile(file)):
+            yield f"{file.name} has {file.stat().st_size} bytes and no end"
 
 
 def safetensors_fault(file: Path) -> str | None:
@@ -79,18 +93,18 @@ def safetensors_fault(file: Path) -> str | None:
 
 def remote_code(model: Path) -> set[str]:
     """Python files that the model's tokenizer is made of. Code for the model itself does not count: vLLM has its own."""
-    path = model / "tokenizer_config.json"
-    entries = _json(path).get("auto_map", {}).values() if path.is_file() else ()
+    entries = _json(model / "tokenizer_config.json").get("auto_map", {}).values()
     references = [one for entry in entries for one in (entry if isinstance(entry, list) else [entry])]
     local = (one for one in references if isinstance(one, str) and "--" not in one)
     return {f"{reference.rpartition('.')[0]}.py" for reference in local}
 
 
 def _json(path: Path) -> dict[str, Any]:
+    """A file's table; an empty one where there is none, of which `json_faults` tells."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise _permanent("weights_broken", f"{path} cannot be read: {error}") from error
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
     return found if isinstance(found, dict) else {}
 
 

@@ -11,8 +11,8 @@ NOT_THE_COMMITS: Final = frozenset(
         "driver_mismatch", "environment_broken", "environment_mismatch", "environment_missing",
         "environment_refused", "gpu_busy", "gpu_memory_taken", "hub_refused", "hub_unreachable", "model_missing",
         "model_too_long", "model_unloadable", "model_unsupported", "no_gpu", "no_vllm", "ops_unknown",
-        "ops_unserved", "port_taken", "pytest_missing", "remote_code_missing", "remote_code_refused", "report_refused", "task_invalid", "weights_broken", "worker_error",
-        "wrong_dtype",
+        "ops_unserved", "port_taken", "pytest_missing", "remote_code_missing", "remote_code_refused",
+        "report_refused", "task_invalid", "weights_broken", "worker_error", "wrong_dtype",
     }
 )  # fmt: skip
 """Reasons that speak of a worker, its files or a lane's configuration: no commit is blamed for them."""
