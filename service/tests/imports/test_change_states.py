@@ -1,58 +1,23 @@
 """What becomes of a change point: confirmed by a run or a person, then settled, with who and why, and never quietly."""
 
-from datetime import timedelta
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
-from driftline.contracts.words import AttemptState, JobState, RunState
+from driftline.contracts.words import RunState
 from driftline_service.clock import now_utc
 from driftline_service.database import audit
-from driftline_service.database.tables import Attempt, Job, Run
-from sqlalchemy import select, update
+from driftline_service.database.tables import Run
+from scripted.history import STEP, measured_history, sha
+from sqlalchemy import update
 
 LANE = "canary V1"
 PATH = f"/api/v1/lanes/{LANE}/change-points"
-STEP = 9
-"""The first commit of the new level."""
-
-
-def sha(place: int) -> str:
-    return f"{place + 1:02d}" + 38 * "c"
 
 
 @pytest.fixture
 def measured(world: Any) -> dict[int, Any]:
-    """Eighteen of main's commits, measured as base: 0.58 before the step, 0.50 from it on."""
-    noise, runs, start = np.random.default_rng(3).normal(0, 0.004, 18), {}, now_utc() - timedelta(days=30)
-    for place in range(18):
-        new = world.new_run()
-        base = type(new.base)(ref="main", sha=sha(place), subject="s", kernel_path="kernels", kernel_tree=sha(place))
-        runs[place] = run_id = world.submit(base=base)
-        score = (0.58 if place < STEP else 0.50) + noise[place]
-        at = start + timedelta(hours=place)
-        with world.sessions.begin() as session:
-            job = session.scalars(
-                select(Job).where(Job.run_id == run_id, Job.kind == "evaluate", Job.arm == "base")
-            ).one()
-            metrics = {"exact_match,strict-match": score, "exact_match,flexible-extract": 0.6}
-            scores = {
-                "metrics": metrics,
-                "stderr": {},
-                "right": {},
-                "task_version": "3",
-                "num_fewshot": 3,
-                "task_hash": "",
-            }
-            attempt = Attempt(
-                job_id=job.id, number=1, state=AttemptState.SUCCEEDED, worker_name="w", worker={}, environment_id="env-1",
-                token_hash=str(job.id), lease_until=at, finished_at=at, scores=scores,
-            )  # fmt: skip
-            session.add(attempt)
-            session.flush()
-            job.adopted_attempt_id, job.state, job.finished_at = attempt.id, JobState.SUCCEEDED, at
-    return runs
+    return measured_history(world)
 
 
 def decided(api: httpx.Client, state: str, why: str = "seen in #12", commit: str | None = None) -> httpx.Response:

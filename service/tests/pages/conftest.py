@@ -1,5 +1,6 @@
 """The real application on a real port over the core tests' database, and one judged view that has everything in it."""
 
+import os
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from driftline_service import logs
 from driftline_service.app import create_app
 from driftline_service.database.tables import Run
 from driftline_service.settings import Settings
+from scripted.tab import Tab, chromium
 from sqlalchemy import update
 
 PROJECT = Path(__file__).parents[3]
@@ -45,6 +47,27 @@ def site(core_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ht
             yield client
         server.should_exit = True
         thread.join(10)
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots go; set DRIFTLINE_TEST_PICTURES to look at them."""
+    wanted = os.environ.get("DRIFTLINE_TEST_PICTURES")
+    return Path(wanted) if wanted else tmp_path_factory.mktemp("pictures")
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with chromium(tmp_path_factory.mktemp("chromium")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def tab(browser: Tab) -> Iterator[Tab]:
+    """The tab: errors and warnings of the console, violations of the policy among them, fail every test."""
+    browser.complaints.clear()
+    yield browser
+    assert browser.complaints == []
 
 
 @pytest.fixture
