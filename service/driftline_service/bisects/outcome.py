@@ -30,8 +30,8 @@ def outcome_of(run: Run) -> Judged:
     match lane.verdict:
         case Verdict.REGRESSED:  # the cell that says so, whatever the others leave open
             return Judged(StepOutcome.BAD, next((each for each in lane.reasons if " regressed by " in each), why))
-        case Verdict.EQUIVALENT | Verdict.IMPROVED:
-            return Judged(StepOutcome.GOOD, why)
+        case Verdict.EQUIVALENT | Verdict.IMPROVED:  # measured: what it came to; else why nothing had to be
+            return Judged(StepOutcome.GOOD, view.headline.sentence if lane.comparisons else why)
         case Verdict.UNDERPOWERED if saw_enough([lane], view.margin):
             return Judged(StepOutcome.GOOD, view.headline.sentence)
         case _:

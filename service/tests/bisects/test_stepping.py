@@ -100,6 +100,7 @@ def test_the_planted_commit_is_found(world, worker, begin):
     ]  # fmt: skip
     assert all(step.run_state is RunState.DONE and step.why for step in view.steps)
     assert "strict-match regressed by -30.0 points" in view.steps[0].why
+    assert view.steps[1].why.startswith("Accuracy is equivalent to base within 10.0 points")
     assert [step.questions for step in view.steps] == [2 * QUESTIONS, QUESTIONS, QUESTIONS, QUESTIONS], (
         "good is measured once"
     )
@@ -109,9 +110,18 @@ def test_the_planted_commit_is_found(world, worker, begin):
     with world.sessions() as session:
         for step in view.steps:
             (row,) = run_queries.lanes_of(session, step.run_id)
-            assert row.lane["early_stopping"] is (step.number > 1)
+            assert row.lane["early_stopping"] is False, "40 questions are one block, and no look"
             arms = {job.arm for job in job_queries.jobs_of(session, step.run_id) if job.pair}
             assert not arms, "a step's hit is not measured again"
+
+
+def test_later_steps_of_a_longer_lane_may_stop_early(world, begin):
+    with world.sessions.begin() as session:
+        bisect = session.get_one(Bisect, begin())
+        bisect.lane = bisect.lane | {"questions": 300, "task": bisect.lane["task"] | {"total_questions": 300}}
+        for first in (True, False):
+            new = stepping._run(bisect, commit(9), first=first)
+            assert new.early_stopping is not first
 
 
 def test_a_commit_that_does_not_build_is_skipped(world, worker, begin):
