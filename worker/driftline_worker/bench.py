@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict, TypeGuard
 
+import structlog
 from driftline.contracts.jobs import EvaluateSpec, JobSpec, SuiteSpec
 from driftline.contracts.words import Engine, FailureKind, Layout
 from driftline.git.mirror_cache import mirror_in_use
@@ -18,6 +19,7 @@ from driftline_worker.ending import CannotRun, Ending, Failed, clipped
 from driftline_worker.engine_build import EngineBuild, NotBuilt
 from driftline_worker.engine_environment import EngineEnvironment, named_environment
 from driftline_worker.engine_tree import EngineTree, engine_tree
+from driftline_worker.gpu_memory import read_memory, wait_until_back
 from driftline_worker.limits import Limits
 from driftline_worker.readiness import refuse_unready
 from driftline_worker.sandbox import CHILDREN, Program, Sandbox
@@ -27,6 +29,7 @@ from driftline_worker.stop_request import StopRequest
 from driftline_worker.supervision import Sink, Supervision
 
 VLLM_PROGRAM = "evaluate_vllm.py"
+_log: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger("driftline.worker")
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -86,9 +89,14 @@ class Bench:
             file=self.children / (VLLM_PROGRAM if _on_vllm(spec) else f"{spec.kind}.py"), scratch=scratch, limits=limits,
             threads=self.threads, readable=(*told.readable, *engine.folders), environment=told.environment, gpu=gpu,
         )  # fmt: skip
+        before = read_memory() if gpu else []
         child = sandbox.start(program)
         supervision = Supervision(child, scratch, expected=Expected.of(spec), limits=limits, stop=stop)
-        return supervision.run(sink)
+        try:
+            return supervision.run(sink)
+        finally:  # every process of it is gone now; the driver may need a moment longer
+            if held := wait_until_back(before):
+                _log.warning("gpu memory is not back", mib=held)
 
     def _engine_tree(
         self, spec: EvaluateSpec, engine: EngineEnvironment, sandbox: Sandbox, sink: Sink, stop: StopRequest

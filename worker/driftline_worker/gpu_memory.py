@@ -18,6 +18,9 @@ PATIENCE_SECONDS = 120.0
 """A driver gives the memory of a killed process back within seconds."""
 
 LOOK_SECONDS = 2.0
+SLACK_MIB = 512
+"""A desktop or a monitor on the same GPU takes and gives some hundred; an engine holds tens of thousands."""
+
 DEFAULT_SHARE = 0.9
 """vLLM's own gpu_memory_utilization."""
 
@@ -63,6 +66,24 @@ def wait_for_memory(
             held = ", ".join(f"{gpu.free} of {gpu.total} MiB free" for gpu in seen)
             message = f"lane {lane.name} needs {share:.0%} of {wanted} GPUs, after {patience_seconds:.0f} s: {held}"
             raise CannotRun(FailureKind.TRANSIENT, "gpu_busy", message)
+        threading.Event().wait(min(LOOK_SECONDS, patience_seconds))
+
+
+def wait_until_back(
+    before: Sequence[GpuMemory], read: Callable[[], Sequence[GpuMemory]] | None = None, *,
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> int:  # fmt: skip
+    """Return when each GPU has free again what it had before an engine ran, or when patience ends: the MiB still held.
+
+    The driver may need seconds after the last process is gone, in which the next engine would find too little. What stays
+    held then is somebody else's, and the next engine's own look decides.
+    """
+    read = read or read_memory
+    deadline = time.monotonic() + patience_seconds
+    while True:
+        held = sum(max(0, was.free - is_.free - SLACK_MIB) for was, is_ in zip(before, read(), strict=False))
+        if held == 0 or time.monotonic() >= deadline:
+            return held
         threading.Event().wait(min(LOOK_SECONDS, patience_seconds))
 
 

@@ -1,12 +1,13 @@
 """A process of an engine that ends is noticed, killed or not yet buried; one that is allowed to end is not."""
 
+import multiprocessing
 import os
 import subprocess
 import sys
 import threading
 import time
 
-from driftline_worker.children.vllm_engine.engine_watch import EngineWatch, engine_processes
+from driftline_worker.children.vllm_engine.engine_watch import EngineWatch, engine_processes, started_engines
 
 ENGINE = "import sys, time; sys.stdout.write('up\\n'); sys.stdout.flush(); time.sleep(60)"
 
@@ -36,6 +37,25 @@ def test_engines_are_known_by_their_title() -> None:
     finally:
         ended(core)
         ended(helper)
+
+
+def test_an_engine_without_a_title_is_known_by_the_name_it_was_started_with() -> None:
+    spawn = multiprocessing.get_context("spawn")
+    core, helper = (spawn.Process(target=time.sleep, args=(60,), name=name) for name in ("EngineCore_0", "helper"))
+    told = threading.Event()
+    for process in (core, helper):
+        process.start()
+    try:
+        assert started_engines() == {core.pid}
+        assert core.pid not in engine_processes(os.getpid())
+        watch = EngineWatch(started_engines(), told.set, grace_seconds=0.1)
+        core.kill()
+        assert told.wait(20)
+        watch.stop()
+    finally:
+        for process in (core, helper):
+            process.kill()
+            process.join()
 
 
 def test_a_killed_engine_is_told_once() -> None:

@@ -52,6 +52,13 @@ LINES = [
         ErrorClass.INFRASTRUCTURE, "driver_mismatch",
     ),
     ("RuntimeError: No CUDA GPUs are available", ErrorClass.INFRASTRUCTURE, "no_gpu"),
+    ("RuntimeError: Failed to infer device type, please set the environment variable", ErrorClass.INFRASTRUCTURE, "no_gpu"),
+    ("ValueError: Unknown dtype: 'float12'", ErrorClass.PERMANENT, "wrong_dtype"),
+    (
+        "ERROR 07-25 10:00:00 [core.py:586] ValueError: Bfloat16 is only supported on GPUs with compute capability of at least "
+        "8.0. Your Tesla T4 GPU has compute capability 7.5.",
+        ErrorClass.PERMANENT, "wrong_dtype",
+    ),
     (
         "ImportError: /opt/vllm/_C.abi3.so: undefined symbol: _ZN3c106detail14torchCheckFailE",
         ErrorClass.INFRASTRUCTURE, "environment_broken",

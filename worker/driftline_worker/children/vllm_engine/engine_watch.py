@@ -1,13 +1,17 @@
 """Notices that a process of the engine is gone. vLLM's own client may wait for its answer for ever: seen with 0.32, whose
 engine core was killed in the middle of a step."""
 
+import multiprocessing
 import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 TITLE = "VLLM::"
-"""What vLLM calls its processes, so that they can be told from Python's own helpers."""
+"""What vLLM calls its processes, so that they can be told from Python's own helpers; since 0.10.1."""
+
+NAMES = ("EngineCore", "VllmWorker")
+"""What it calls them inside the process that starts them, in releases that give no title too: 0.10.0 is one."""
 
 LOOK_SECONDS = 0.5
 GRACE_SECONDS = 5.0
@@ -20,6 +24,12 @@ def engine_processes(root: int, proc: Path = PROC) -> frozenset[int]:
     """The engine's processes below `root`; none where the engine lives in the same process."""
     parents = {pid: parent for pid in _pids(proc) if (parent := _parent_of(pid, proc)) is not None}
     return frozenset(pid for pid in parents if _is_below(pid, root, parents) and _title(pid, proc).startswith(TITLE))
+
+
+def started_engines() -> frozenset[int]:
+    """The engine's processes that this process started itself, by the name it gave them."""
+    started = multiprocessing.active_children()
+    return frozenset(one.pid for one in started if one.pid is not None and one.name.startswith(NAMES))
 
 
 class EngineWatch:

@@ -16,7 +16,7 @@ from ..score_fields import score_fields
 from .comparability import must_match, recorded
 from .engine_log import EngineLog, read_output
 from .engine_start import prepare, start
-from .engine_watch import EngineWatch, engine_processes
+from .engine_watch import EngineWatch, engine_processes, started_engines
 from .observed_vllm import ObservedVLLM, ResponseFacts
 from .rehearsal import rehearse
 from .spec import VllmSpec
@@ -44,7 +44,7 @@ def _run(spec: VllmSpec, channel: Channel, log: EngineLog) -> None:
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     prepared = prepare(spec, Path.cwd())
     lm, banner = start(spec, log)
-    watch = EngineWatch(engine_processes(os.getpid()), lambda: _told_gone(channel, log))
+    watch = EngineWatch(engine_processes(os.getpid()) | started_engines(), lambda: _told_gone(channel, log))
     try:
         torch.set_num_threads(spec.threads)
         task = load_task(spec)

@@ -45,6 +45,7 @@ _SIGNS: Final[tuple[tuple[ErrorClass, str, str], ...]] = (
     (_INFRASTRUCTURE, "gpu_memory_taken", r"Free memory on device.*less than desired GPU memory utilization"),
     (_INFRASTRUCTURE, "gpu_memory_taken", r"Error in memory profiling\. Initial free memory"),
     (_INFRASTRUCTURE, "no_gpu", r"No CUDA GPUs are available|Found no NVIDIA driver|no CUDA-capable device is detected"),
+    (_INFRASTRUCTURE, "no_gpu", r"Failed to infer device type|Device string must not be empty"),
     (_INFRASTRUCTURE, "driver_mismatch", r"NVIDIA driver on your system is too old|CUDA driver version is insufficient"),
     (_INFRASTRUCTURE, "driver_mismatch", r"no kernel image is available for execution on the device"),
     (_INFRASTRUCTURE, "device_broken", r"uncorrectable ECC error|GPU has fallen off the bus|CUDA error: unspecified launch"),
@@ -72,6 +73,7 @@ _SIGNS: Final[tuple[tuple[ErrorClass, str, str], ...]] = (
     (_PERMANENT, "model_unloadable", r"Can't load tokenizer for|Couldn't instantiate the backend tokenizer"),
     (_PERMANENT, "remote_code_refused", r"trust_remote_code=True|contains custom code which must be executed"),
     (_PERMANENT, "model_unsupported", r"Model architectures? .* (?:is|are) not supported|Cannot find model module"),
+    (_PERMANENT, "wrong_dtype", r"Unknown dtype: |Bfloat16 is only supported on GPUs"),
     (_PERMANENT, "arguments_refused", r"unexpected keyword argument|validation errors? for \w*Config|is not supported on"),
     # prompts
     (_PERMANENT, "prompts_cut", r"Truncating context|exceeds max length \(\d+\)"),
