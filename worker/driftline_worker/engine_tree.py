@@ -9,7 +9,7 @@ from pathlib import Path
 from driftline.contracts.jobs import CommitSource
 from driftline.contracts.lane import EngineEnvironment
 from driftline.git import Mirror
-from driftline.git.engine_files import PACKAGE, engine_id
+from driftline.git.engine_files import PACKAGE, build_id
 
 from driftline_worker.checkout import ENGINE_FOLDER, told_as_reason
 from driftline_worker.engine_cache import cached_engine
@@ -67,5 +67,5 @@ def _name(mirror: Mirror, sha: str, built_with: list[str] | None) -> str:
     """What tells the content: of Python alone git's own id, of a build all that goes into it."""
     if built_with is None:
         return f"python-{mirror.tree_id(sha, PACKAGE) or 'none'}"
-    words = "\0".join([engine_id(mirror, sha), *built_with])
+    words = "\0".join([build_id(mirror, sha), *built_with])
     return f"built-{hashlib.sha256(words.encode()).hexdigest()[:40]}"

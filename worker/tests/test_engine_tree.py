@@ -49,6 +49,7 @@ def vllm(tmp_path: Path) -> Path:
         "fails": {"csrc/ops.cu": "int x", "build.sh": "echo 'ops.cu:1: error: expected ;' >&2; exit 3"},
         "forgets": {"csrc/ops.cu": "x", "build.sh": "echo done"},
         "leaks": {"csrc/ops.cu": "x", "build.sh": 'cp -r vllm "$1/vllm"; ln -s /etc/passwd "$1/vllm/data"'},
+        "script": {"csrc/ops.cu": "compiled", "build.sh": WORKS + "echo of another commit > \"$1/vllm/_C.so\"\n"},
         "hangs": {"csrc/ops.cu": "x", "build.sh": "sleep 600"},
     }  # fmt: skip
     for branch, files in changes.items():
@@ -134,7 +135,9 @@ def test_a_configured_build_is_run_once_and_kept_by_what_went_into_it(tree: Tree
         assert tree.sink.lines == []  # type: ignore[attr-defined]
     with tree("works", ["sh", "build.sh", "{out}", "{python}", "-O3"]) as otherwise:
         assert otherwise.folder != made.folder
-    assert len(engines(settings)) == 2
+    with tree("script") as other:  # the same sources, and a file beside them that the build runs
+        assert (other.folder / "vllm" / "_C.so").read_text() == "of another commit\n"
+    assert len(engines(settings)) == 3
     assert not list(settings.scratch.iterdir())
 
 

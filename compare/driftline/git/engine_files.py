@@ -51,6 +51,15 @@ def build_files(mirror: Mirror, sha: str) -> list[str]:
     return [name for name in names if name and name not in BESIDE and not name.startswith(".")]
 
 
+def build_id(mirror: Mirror, sha: str) -> str:
+    """40 hexadecimal digits over all that a full build can read: a build may run any file of its tree, so that less would let
+    one commit's build answer for another's."""
+    answer = mirror.git.get(
+        "ls-tree", "-z", "--full-tree", "--end-of-options", checked_sha(sha), *build_files(mirror, sha)
+    )
+    return hashlib.sha1(answer.out, usedforsecurity=False).hexdigest()
+
+
 def release_commit(mirror: Mirror, release: str) -> str | None:
     """The commit that a release was made from; None if the repository has no such tag."""
     try:
