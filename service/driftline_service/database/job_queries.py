@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 from driftline.contracts.words import JobState, RunState
-from sqlalchemy import func, or_, select, tuple_, update
+from sqlalchemy import Select, bindparam, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session, aliased
 
 from driftline_service.database.tables import Attempt, Job, OutboxMessage, Run, RunLane
@@ -63,13 +64,19 @@ def run_state(session: Session, run_id: UUID) -> RunState:
     return session.execute(select(Run.state).where(Run.id == run_id)).scalar_one()
 
 
-def sendings_of(session: Session, job_id: UUID) -> Sendings:
-    """How often the job's message went out, and how many attempts came of it."""
+def sendings_of(session: Session, jobs: Iterable[Job]) -> dict[UUID, Sendings]:
+    """job -> how often its message went out, and how many attempts came of it. One query, however many jobs."""
+    if not (ids := [job.id for job in jobs]):
+        return {}
+    attempts = select(func.count()).where(Attempt.job_id == Job.id).scalar_subquery()
     sent = func.count(OutboxMessage.sent_at)
-    query = select(func.count() - sent, sent, func.max(OutboxMessage.sent_at)).where(OutboxMessage.job_id == job_id)
-    waiting, sent_count, last = session.execute(query).one()
-    attempts = session.execute(select(func.count()).where(Attempt.job_id == job_id)).scalar_one()
-    return Sendings(waiting, sent_count, last, attempts)
+    query = (
+        select(Job.id, func.count(OutboxMessage.id) - sent, sent, func.max(OutboxMessage.sent_at), attempts)
+        .outerjoin(OutboxMessage, OutboxMessage.job_id == Job.id)
+        .where(Job.id.in_(ids))
+        .group_by(Job.id)
+    )
+    return {job_id: Sendings(*told) for job_id, *told in session.execute(query)}
 
 
 def baseline_of(session: Session, job: Job, environment_id: str) -> Baseline | None:
@@ -94,23 +101,35 @@ def baseline_of(session: Session, job: Job, environment_id: str) -> Baseline | N
 def is_measured_by_an_earlier_run(session: Session, job: Job) -> bool:
     """Whether an earlier run is about to do this very work: then it will be a baseline soon. Later runs never count, so
     that no two wait for each other; nor do evaluations that may stop early, which then are no baselines."""
+    run = session.get_one(Run, job.run_id)
+    given = {
+        "run": run.id, "at": run.created_at, "repository": run.repository_id, "layout": run.layout, "sha": job.commit_sha,
+        "path": job.kernel_path, "kind": job.kind, "lane_hash": job.lane_hash,
+    }  # fmt: skip
+    return session.execute(_earlier_work(), given).first() is not None
+
+
+@cache
+def _earlier_work() -> Select[UUID]:
+    """Made once: the reconciler asks it of each waiting base job at each look, and making it took longer than its answer."""
+    earlier = aliased(Run)
     may_stop = select(RunLane.name).where(RunLane.run_id == Job.run_id, RunLane.name == Job.lane_name)
     may_stop = may_stop.where(RunLane.lane["early_stopping"].astext == "true")
-    run, earlier = session.get_one(Run, job.run_id), aliased(Run)
     # Nobody waits behind a baseline of main that is not even begun.
-    ours = select(priority_of(Run)).where(Run.id == run.id).scalar_subquery()
+    ours = select(priority_of(Run)).where(Run.id == bindparam("run")).scalar_subquery()
     soon = or_(Job.state == JobState.RUNNING, priority_of(earlier) <= ours)
-    query = (
+    before = tuple_(earlier.created_at, earlier.id) < tuple_(
+        bindparam("at", type_=Run.created_at.type), bindparam("run")
+    )
+    return (
         select(Job.id)
         .join(earlier, earlier.id == Job.run_id)
-        .where(earlier.repository_id == run.repository_id, earlier.layout == run.layout)
-        .where(tuple_(earlier.created_at, earlier.id) < (run.created_at, run.id))
-        .where(Job.commit_sha == job.commit_sha, Job.kernel_path == job.kernel_path, Job.kind == job.kind)
-        .where(Job.lane_hash.is_not_distinct_from(job.lane_hash), Job.state.in_(UNFINISHED))
+        .where(earlier.repository_id == bindparam("repository"), earlier.layout == bindparam("layout"), before)
+        .where(Job.commit_sha == bindparam("sha"), Job.kernel_path == bindparam("path"), Job.kind == bindparam("kind"))
+        .where(Job.lane_hash.is_not_distinct_from(bindparam("lane_hash")), Job.state.in_(UNFINISHED))
         .where(~may_stop.exists(), soon)
         .limit(1)
     )
-    return session.execute(query).first() is not None
 
 
 def runs_of_jobs(session: Session, job_ids: Iterable[UUID]) -> dict[UUID, UUID]:

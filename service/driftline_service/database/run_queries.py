@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from driftline.contracts.words import RunState
-from sqlalchemy import select, update
+from sqlalchemy import select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
@@ -43,6 +43,12 @@ def lock_run(session: Session, run_id: UUID) -> Run:
     """
     query = select(Run).where(Run.id == run_id).with_for_update(key_share=True, of=Run)
     return session.execute(query.execution_options(populate_existing=True)).scalar_one()
+
+
+def do_not_wait_for_disk(session: Session) -> None:
+    """Let this transaction commit before it is on disk. For what a crash of PostgreSQL may undo because it is done again;
+    what commits later takes it along to the disk."""
+    session.execute(text("set local synchronous_commit = off"))
 
 
 def active_run_ids(session: Session) -> Sequence[UUID]:

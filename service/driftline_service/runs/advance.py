@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from driftline.contracts.words import RunState
+from driftline.contracts.words import JobState, RunState
 from sqlalchemy.orm import Session
 
 from driftline_service.database import job_queries, run_queries
@@ -31,14 +31,16 @@ def advance(session: Session, run_id: UUID, now: datetime) -> RunState:
 
 def _moved(session: Session, run: Run, jobs: Any, now: datetime) -> bool:
     """Whether the run took one step; if not, its phase's jobs were seen to."""
-    baselines.reuse(session, run, planner.in_phase(run.state, jobs), now)
+    sendings = job_queries.sendings_of(session, [job for job in jobs if job.state is JobState.QUEUED])
+    baselines.reuse(session, run, planner.in_phase(run.state, jobs), sendings, now)
     following = planner.next_state(run.state, jobs)
     if following is RunState.JUDGING and baselines.revise(session, run, jobs):
         return True  # with a job more: look again
     if fresh_pairs.give_up(session, jobs, now):
         return True
     if following is None:
-        dispatch(session, baselines.not_awaited(session, run, planner.in_phase(run.state, jobs)), now)
+        phase = planner.in_phase(run.state, jobs)  # a job that was reused may have let others in
+        dispatch(session, baselines.not_awaited(session, run, phase, sendings), sendings, now)
         return False
     started = {"started_at": now} if run.state is RunState.QUEUED else {}
     if run_queries.move_run(session, run.id, expected=(run.state,), state=following, **started):

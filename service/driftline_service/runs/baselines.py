@@ -1,7 +1,8 @@
 """When an earlier run's work stands for a base job, and when it turns out that it may not."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from uuid import UUID
 
 from driftline.contracts.lane import Lane
 from driftline.contracts.words import Arm, JobKind, JobState
@@ -9,19 +10,20 @@ from sqlalchemy.orm import Session
 
 from driftline_service.database import attempt_queries, job_queries, run_queries, worker_queries
 from driftline_service.database.event_queries import record
+from driftline_service.database.job_queries import Sendings
 from driftline_service.database.tables import Attempt, Job, Run
 from driftline_service.runs import imports, planner
 from driftline_service.runs.outcomes import title
 
 
-def reuse(session: Session, run: Run, jobs: Iterable[Job], now: datetime) -> None:
+def reuse(session: Session, run: Run, jobs: Iterable[Job], sendings: Mapping[UUID, Sendings], now: datetime) -> None:
     """Let earlier work stand for base jobs of which nothing was sent yet. Never for a run that measures noise.
 
     Head was not measured yet, so its environment is guessed: that of the worker seen last. `revise` mends a wrong
     guess.
     """
     for job in jobs:
-        if not _may_be_reused(session, run, job):
+        if not _may_be_reused(run, job, sendings):
             continue
         environment = worker_queries.latest_environment(session, _gpu_type(session, job))
         if environment is None:
@@ -35,19 +37,19 @@ def reuse(session: Session, run: Run, jobs: Iterable[Job], now: datetime) -> Non
             record(session, run.id, "job_reused", f"{title(job)}: from run {baseline.run_id}", job_id=job.id)
 
 
-def not_awaited(session: Session, run: Run, jobs: Iterable[Job]) -> list[Job]:
+def not_awaited(session: Session, run: Run, jobs: Iterable[Job], sendings: Mapping[UUID, Sendings]) -> list[Job]:
     """These jobs less those whose work an earlier run is doing already; they get it when that run has it."""
     return [
         job
         for job in jobs
-        if not (_may_be_reused(session, run, job) and job_queries.is_measured_by_an_earlier_run(session, job))
+        if not (_may_be_reused(run, job, sendings) and job_queries.is_measured_by_an_earlier_run(session, job))
     ]
 
 
-def _may_be_reused(session: Session, run: Run, job: Job) -> bool:
+def _may_be_reused(run: Run, job: Job, sendings: Mapping[UUID, Sendings]) -> bool:
     """A base job of which nothing was sent yet, in a run that does not measure noise."""
     fresh = job.arm is Arm.BASE and job.pair == job.generation == 0 and job.state is JobState.QUEUED
-    return fresh and not run.measure_noise and not job_queries.sendings_of(session, job.id).sent
+    return fresh and not run.measure_noise and not sendings[job.id].sent
 
 
 def revise(session: Session, run: Run, jobs: Sequence[Job]) -> bool:

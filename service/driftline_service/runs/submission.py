@@ -10,7 +10,7 @@ from driftline.contracts.lane import Lane
 from driftline.contracts.words import Arm, Engine, JobState, Layout, RunState
 from sqlalchemy.orm import Session
 
-from driftline_service.database import run_queries
+from driftline_service.database import job_queries, run_queries
 from driftline_service.database.event_queries import record
 from driftline_service.database.tables import Job, OutboxMessage, Run, RunLane
 from driftline_service.runs import baselines, planner
@@ -83,7 +83,10 @@ def submit(session: Session, new: NewRun) -> UUID:
     jobs = [_job_row(run_id, one, new) for one in planned]
     session.add_all(jobs)
     session.flush()  # the jobs' ids
-    first = baselines.not_awaited(session, session.get_one(Run, run_id), planner.in_phase(RunState.QUEUED, jobs))
+    sendings = job_queries.sendings_of(session, jobs)
+    first = baselines.not_awaited(
+        session, session.get_one(Run, run_id), planner.in_phase(RunState.QUEUED, jobs), sendings
+    )
     session.add_all(OutboxMessage(job_id=job.id) for job in first)
     record(session, run_id, "run_submitted", f"{new.head.sha} against {new.base.sha} on {len(lanes)} lanes")
     session.flush()
