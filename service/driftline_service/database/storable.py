@@ -15,6 +15,8 @@ NUL = "\u2400"
 _FIRST_SURROGATE = 0xD800
 _FIRST_PRIVATE = 0xE000
 _UNSTORABLE = re.compile(f"[\x00\ud800-\udfff{ESCAPE}]")
+_SURROGATE_BYTES = re.compile(rb"\xed[\xa0-\xbf]")
+_UNSTORABLE_IN_JSON = re.compile(rb"\\u(?:0000|241[bB]|[dD][89a-fA-F])")
 _ESCAPED = re.compile(f"{ESCAPE}([{ESCAPE}{NUL}\ue000-\ue7ff])")
 
 
@@ -37,6 +39,15 @@ def storable_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {storable(key): storable_json(item) for key, item in value.items()}
     return value
+
+
+def may_be_unstorable(body: bytes) -> bool:
+    """Whether JSON holds what cannot be stored, its escape, or ␛. A pair of surrogates and an escaped backslash look like it
+    too: True says only that each string must be looked at."""
+    found = _UNSTORABLE_IN_JSON.search(body) or _SURROGATE_BYTES.search(
+        body
+    )  # apart: each begins with bytes of its own
+    return found is not None or ESCAPE.encode() in body
 
 
 def _stand_in(character: str) -> str:

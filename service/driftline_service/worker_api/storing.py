@@ -22,6 +22,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.orm import Session
 
 from driftline_service.database import tables
+from driftline_service.database.copying import copy_rows
 from driftline_service.database.question_hash import question_hash
 from driftline_service.database.tables import Attempt
 from driftline_service.worker_api.admission import decoded_logprobs
@@ -30,13 +31,15 @@ from driftline_service.worker_api.admission import decoded_logprobs
 def store(session: Session, attempt: Attempt, lines: Sequence[ReportedLine], *, rows_before: int) -> None:
     """Write the lines in the caller's transaction; `rows_before` cases or builds of the attempt are stored already."""
     _store_samples(session, attempt, [line for line in lines if isinstance(line, Sample)])
-    forced = [_forced_row(attempt, line) for line in lines if isinstance(line, TeacherForced)]
+    copy_rows(
+        session, tables.TeacherForced, [_forced_row(attempt, line) for line in lines if isinstance(line, TeacherForced)]
+    )
     cases = [_numbered(attempt.id, rows_before, line) for line in _enumerated(lines, Case)]
     builds = [_numbered(attempt.id, rows_before, line) for line in _enumerated(lines, KernelBuild)]
     tests = [_numbered(attempt.id, rows_before, line) for line in _enumerated(lines, KernelTest)]
     tolerances = [_numbered(attempt.id, rows_before, line) for line in _enumerated(lines, Tolerance)]
     for table, rows in (
-        (tables.TeacherForced, forced), (tables.KernelCase, cases), (tables.KernelBuild, builds),
+        (tables.KernelCase, cases), (tables.KernelBuild, builds),
         (tables.KernelTest, tests), (tables.TestTolerance, tolerances),
     ):  # fmt: skip
         if rows:
@@ -69,7 +72,7 @@ def _store_samples(session: Session, attempt: Attempt, lines: Sequence[Sample]) 
     rows = [
         _place(attempt) | {"content_hash": _content_hash(line)} | line.model_dump(exclude=excluded) for line in lines
     ]
-    session.execute(insert(tables.Sample), rows)
+    copy_rows(session, tables.Sample, rows)
 
 
 def _place(attempt: Attempt) -> dict[str, Any]:

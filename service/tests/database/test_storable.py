@@ -1,8 +1,10 @@
 """Text that PostgreSQL cannot hold is kept readable and can be had back."""
 
+import json
+
 import pytest
 from driftline_service.database.engine import Sessions
-from driftline_service.database.storable import original, storable, storable_json
+from driftline_service.database.storable import may_be_unstorable, original, storable, storable_json
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import text
@@ -41,3 +43,15 @@ def test_postgresql_takes_it(core_sessions: Sessions) -> None:
         for value in ("\x00", "\ud83d", "␛"):
             stored = session.execute(text("select cast(:value as text)"), {"value": storable(value)}).scalar_one()
             assert original(stored) == value
+
+
+@pytest.mark.parametrize("text", ["a\x00b", "\ud800", "␛", "\ud83d", "x␛␀"])
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_a_body_that_holds_what_cannot_be_stored_is_never_taken_as_it_is(text: str, ascii_only: bool) -> None:
+    body = json.dumps({"text": text}, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+    assert may_be_unstorable(body)
+
+
+@pytest.mark.parametrize("text", ["", "plain", "naïve ✓\n\t\\n", "u0000", '"quoted"'])
+def test_an_ordinary_body_is_taken_as_it_is(text: str) -> None:
+    assert not may_be_unstorable(json.dumps({"text": text}).encode())
