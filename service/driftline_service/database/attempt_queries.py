@@ -70,12 +70,12 @@ def attempts_by_id(session: Session, attempt_ids: Iterable[UUID]) -> dict[UUID, 
 def delete_answers(session: Session, attempt_id: UUID) -> None:
     """Forget the answers of an attempt that was not adopted: they can never count, and take the most room."""
     for table in (Sample, TeacherForced):
-        _delete(session, delete(table).where(lies_in(table, attempt_id)))
+        _delete(session, delete(table).where(lies_in(session, table, attempt_id)))
 
 
 def delete_samples_from(session: Session, attempt_id: UUID, rank: int) -> None:
     """Forget answers at this place of the fixed order and beyond: they are no part of the evaluation."""
-    _delete(session, delete(Sample).where(lies_in(Sample, attempt_id), Sample.rank >= rank))
+    _delete(session, delete(Sample).where(lies_in(session, Sample, attempt_id), Sample.rank >= rank))
 
 
 def _delete(session: Session, statement: Delete) -> None:
@@ -97,11 +97,11 @@ def other_arm(session: Session, job: Job) -> Attempt | None:
 
 
 def sampled_doc_ids(session: Session, attempt_id: UUID) -> set[int]:
-    return set(session.scalars(select(Sample.doc_id).where(lies_in(Sample, attempt_id))))
+    return set(session.scalars(select(Sample.doc_id).where(lies_in(session, Sample, attempt_id))))
 
 
 def forced_doc_ids(session: Session, attempt_id: UUID) -> set[int]:
-    return set(session.scalars(select(TeacherForced.doc_id).where(lies_in(TeacherForced, attempt_id))))
+    return set(session.scalars(select(TeacherForced.doc_id).where(lies_in(session, TeacherForced, attempt_id))))
 
 
 def case_count(session: Session, attempt_id: UUID) -> int:

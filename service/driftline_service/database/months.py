@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import date
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, select, text
+from sqlalchemy import ColumnElement, and_, false, select, text
 from sqlalchemy.orm import Session
 
 from driftline_service.database.result_tables import Sample, TeacherForced
@@ -20,10 +20,13 @@ LOCK_TIMEOUT = "2s"
 """Attaching waits for those who use the table, and everybody behind it waits too: rather try at the next sweep."""
 
 
-def lies_in(table: type[Sample] | type[TeacherForced], attempt_id: UUID) -> ColumnElement[bool]:
-    """Whether a row is of this attempt; its month is told as well, so that one partition is looked at and not all."""
-    month = select(Attempt.month).where(Attempt.id == attempt_id).scalar_subquery()
-    return and_(table.attempt_id == attempt_id, table.month == month)
+def lies_in(session: Session, table: type[Sample] | type[TeacherForced], attempt_id: UUID) -> ColumnElement[bool]:
+    """Whether a row is of this attempt; its month is told as well, so that one partition is looked at and not all.
+
+    The month is asked for first: as a subquery it would be known too late to leave the other partitions out of the plan.
+    """
+    month = session.scalar(select(Attempt.month).where(Attempt.id == attempt_id))
+    return false() if month is None else and_(table.attempt_id == attempt_id, table.month == month)
 
 
 def following(month: date) -> date:

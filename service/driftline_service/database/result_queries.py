@@ -20,7 +20,7 @@ def samples_of(
     session: Session, attempt_id: UUID, doc_ids: Collection[int] | None = None
 ) -> tuple[SampleEvidence, ...]:
     """An attempt's samples, or those of some questions, with their teacher-forced log-probabilities, in the fixed order."""
-    forced = and_(lies_in(TeacherForced, attempt_id), TeacherForced.doc_id == Sample.doc_id)
+    forced = and_(lies_in(session, TeacherForced, attempt_id), TeacherForced.doc_id == Sample.doc_id)
     query = (
         select(
             Sample.doc_id, Sample.rank, Sample.doc_hash, Sample.prompt_hash, Sample.target_hash, Question.question,
@@ -29,7 +29,7 @@ def samples_of(
         )
         .join(Question, Question.content_hash == Sample.content_hash)
         .outerjoin(TeacherForced, forced)
-        .where(lies_in(Sample, attempt_id))
+        .where(lies_in(session, Sample, attempt_id))
         .order_by(Sample.rank)
     )  # fmt: skip
     if doc_ids is not None:
@@ -39,8 +39,8 @@ def samples_of(
 
 def forced_only(session: Session, attempt_id: UUID) -> tuple[ForcedEvidence, ...]:
     """The log-probabilities of questions whose answers were not asked."""
-    answered = select(Sample.doc_id).where(lies_in(Sample, attempt_id), Sample.doc_id == TeacherForced.doc_id)
-    query = select(TeacherForced.doc_id, TeacherForced.logprobs).where(lies_in(TeacherForced, attempt_id))
+    answered = select(Sample.doc_id).where(lies_in(session, Sample, attempt_id), Sample.doc_id == TeacherForced.doc_id)
+    query = select(TeacherForced.doc_id, TeacherForced.logprobs).where(lies_in(session, TeacherForced, attempt_id))
     rows = session.execute(query.where(~answered.exists()).order_by(TeacherForced.doc_id))
     return tuple(ForcedEvidence(doc_id, logprobs) for doc_id, logprobs in rows)
 

@@ -81,7 +81,7 @@ def _places(session: Session, lane: str, attempts: Mapping[str, tuple[UUID, UUID
     query = (
         select(head.doc_id)
         .join(base, base.doc_id == head.doc_id)
-        .where(lies_in(base, attempts[lane][0]), lies_in(head, attempts[lane][1]), differs)
+        .where(lies_in(session, base, attempts[lane][0]), lies_in(session, head, attempts[lane][1]), differs)
         .order_by(base.rank, base.doc_id)
     )
     for doc_id in session.scalars(query):

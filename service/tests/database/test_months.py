@@ -1,16 +1,18 @@
 """Answers lie in the table of their attempt's month: moved there, kept there, and moved back."""
 
+import re
 from datetime import date, datetime
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from alembic import command
 from driftline_service.database import attempt_queries, months
 from driftline_service.database.engine import Sessions, make_sessions
 from driftline_service.database.migrate import alembic_config, migrate
+from driftline_service.database.tables import Sample
 from driftline_service.runs.submission import submit
 from scripted.requests import new_run
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, select, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -99,6 +101,18 @@ def started(sessions: Sessions, began: str) -> UUID:
     with sessions.begin() as session:
         submit(session, new_run())
         return attempt_at(session, 1, began)
+
+
+def test_a_query_of_an_attempt_plans_for_its_month_alone(core_sessions: Sessions) -> None:
+    with core_sessions.begin() as session:
+        submit(session, new_run())
+        attempt = attempt_at(session, 1, "2026-12-02T00:00:00+00:00")
+        of_it = months.lies_in(session, Sample, attempt)
+        query = select(Sample.doc_id).where(of_it).compile(session.connection(), compile_kwargs={"literal_binds": True})
+        plan = "\n".join(session.scalars(text(f"explain {query}")))
+        assert len(set(re.findall(r" on (samples\w+)", plan))) == 1, plan
+        nobody = months.lies_in(session, Sample, uuid4())
+        assert session.scalars(select(Sample.doc_id).where(nobody)).all() == []
 
 
 def test_one_row_a_question_in_the_attempts_month_alone(core_sessions: Sessions) -> None:
