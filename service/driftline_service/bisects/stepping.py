@@ -9,7 +9,6 @@ from uuid import UUID
 
 from driftline.contracts.bisect import BisectCommit, BisectState, StepOutcome
 from driftline.contracts.lane import Lane
-from driftline.judge.stopping import BLOCK
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
@@ -98,13 +97,12 @@ def _take_in(session: Session, step: BisectStep) -> bool:
 
 
 def _run(bisect: Bisect, commit: BisectCommit, *, first: bool) -> NewRun:
-    """A step's run. A lane of one block is never looked at, so it must not pay for looks by a wider interval."""
     lane = Lane.model_validate(bisect.lane)
     return NewRun(
         name=f"bisect {str(bisect.id)[:8]}: {commit.subject}"[:200], repository_url=bisect.repository.url,
         main_branch=bisect.repository.main_branch, layout=bisect.layout, base=_arm(good_of(bisect)), head=_arm(commit),
         lanes=(lane,), margin=bisect.margin, created_by=bisect.created_by,
-        early_stopping=not first and lane.questions > BLOCK, confirm=False, idempotency_key=f"bisect:{bisect.id}:{commit.sha}",
+        early_stopping=not first, confirm=False, idempotency_key=f"bisect:{bisect.id}:{commit.sha}",
     )  # fmt: skip
 
 

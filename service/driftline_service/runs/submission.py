@@ -8,6 +8,7 @@ from driftline.contracts.impact import ImpactView
 from driftline.contracts.kernel_jobs import Suite, TritonRelease
 from driftline.contracts.lane import Lane
 from driftline.contracts.words import Arm, Engine, JobState, Layout, RunState
+from driftline.judge.stopping import BLOCK
 from sqlalchemy.orm import Session
 
 from driftline_service.database import job_queries, run_queries
@@ -116,9 +117,9 @@ def _asked(lane: Lane, questions: int | None) -> Lane:
 
 def _sparing(lane: Lane, new: NewRun) -> Lane:
     """The lane with this run's word on stopping early and on confirmation. A noise floor compares whole evaluations, so
-    there it never stops early."""
+    there it never stops early; nor does one block of questions, which would pay for looks that it never has."""
     wanted = lane.early_stopping if new.early_stopping is None else new.early_stopping
-    early = wanted and lane.engine is Engine.HF and not new.measure_noise
+    early = wanted and lane.engine is Engine.HF and not new.measure_noise and lane.questions > BLOCK
     confirm = lane.confirm if new.confirm is None else new.confirm
     return lane.model_copy(update={"early_stopping": early, "confirm": confirm})
 

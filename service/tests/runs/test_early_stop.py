@@ -224,6 +224,8 @@ def test_a_run_says_whether_its_lanes_may_stop(world, lane):
         ({"lanes": (lane,), "early_stopping": False}, False),
         ({"lanes": (lane,)}, True),
         ({"lanes": (lane,), "measure_noise": True}, False),
+        ({"lanes": (lane,), "questions": 100}, False),
+        ({"lanes": (lane,), "questions": 101}, True),
     ]
     for changes, expected in cases:
         run_id = world.submit(**changes)
