@@ -19,7 +19,7 @@ from driftline_worker.ending import CannotRun, Ending, Failed, clipped
 from driftline_worker.engine_build import EngineBuild, NotBuilt
 from driftline_worker.engine_environment import EngineEnvironment, named_environment
 from driftline_worker.engine_tree import EngineTree, engine_tree
-from driftline_worker.gpu_memory import read_memory, wait_until_back
+from driftline_worker.gpu_memory import read_memory, visible, wait_until_back
 from driftline_worker.limits import Limits
 from driftline_worker.readiness import refuse_unready
 from driftline_worker.sandbox import CHILDREN, Program, Sandbox
@@ -87,15 +87,16 @@ class Bench:
         gpu = settings.gpu_type is not None and (not isinstance(spec, EvaluateSpec) or spec.lane.gpu_type is not None)
         program = Program(
             file=self.children / (VLLM_PROGRAM if _on_vllm(spec) else f"{spec.kind}.py"), scratch=scratch, limits=limits,
-            threads=self.threads, readable=(*told.readable, *engine.folders), environment=told.environment, gpu=gpu,
+            threads=self.threads, readable=(*told.readable, *engine.folders), gpu=gpu,
+            environment=told.environment | (visible(settings.gpu) if gpu else {}),
         )  # fmt: skip
-        before = read_memory() if gpu else []
+        before = read_memory(settings.gpu) if gpu else []
         child = sandbox.start(program)
         supervision = Supervision(child, scratch, expected=Expected.of(spec), limits=limits, stop=stop)
         try:
             return supervision.run(sink)
         finally:  # every process of it is gone now; the driver may need a moment longer
-            if held := wait_until_back(before):
+            if held := wait_until_back(before, lambda: read_memory(settings.gpu)):
                 _log.warning("gpu memory is not back", mib=held)
 
     def _engine_tree(

@@ -11,7 +11,7 @@ from driftline.contracts.words import Engine, FailureKind
 
 from driftline_worker.assets import LaneFiles
 from driftline_worker.ending import CannotRun
-from driftline_worker.gpu_memory import wait_for_memory
+from driftline_worker.gpu_memory import read_memory, wait_for_memory
 from driftline_worker.settings import ChildSettings
 
 
@@ -95,7 +95,7 @@ def _evaluation(spec: EvaluateSpec, import_dir: Path, threads: int, settings: Ch
             message = f"lane {lane.name} sets {name}, which this worker does not pass on; take it out of the lane"
             raise CannotRun(FailureKind.PERMANENT, "environment_refused", message)
     if lane.engine is Engine.VLLM and lane.gpu_type is not None:
-        wait_for_memory(lane)
+        wait_for_memory(lane, lambda: read_memory(settings.gpu))
     values = {
         "import_dir": str(import_dir), "lane": lane.model_dump(mode="json"), "model_path": str(files.model),
         "task_yaml": str(files.task_yaml), "train_path": str(files.train), "test_path": str(files.test),

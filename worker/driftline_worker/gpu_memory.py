@@ -87,9 +87,14 @@ def wait_until_back(
         threading.Event().wait(min(LOOK_SECONDS, patience_seconds))
 
 
-def read_memory() -> list[GpuMemory]:
-    """What nvidia-smi tells; nothing where it does not run."""
-    return parse_memory(_asked(QUERY))
+def read_memory(gpu: int | None = None) -> list[GpuMemory]:
+    """What nvidia-smi tells of one GPU, or of all; nothing where it does not run."""
+    return parse_memory(_asked(QUERY if gpu is None else (*QUERY, f"--id={gpu}")))
+
+
+def visible(gpu: int | None) -> dict[str, str]:
+    """The variables by which a child sees one GPU alone, counted as nvidia-smi counts."""
+    return {} if gpu is None else {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": str(gpu)}
 
 
 def read_driver() -> str | None:

@@ -32,7 +32,7 @@ def refuse_unready(lane: Lane, settings: ChildSettings, gpus: Gpus | None = None
     Raises:
         CannotRun: the gravest reason, and in words everything that is missing or does not fit.
     """
-    gpus, faults = gpus or Gpus(), Faults()
+    gpus, faults = gpus or Gpus(lambda: read_memory(settings.gpu)), Faults()
     files = faults.check(
         lambda: LaneFiles.find(lane, assets_root=settings.assets_root, hub_cache=settings.hub_cache)
     )  # fmt: skip

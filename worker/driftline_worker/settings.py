@@ -38,6 +38,7 @@ class ChildSettings(BaseSettings):
     assets_root: Path = Field(default=PROJECT_ROOT, description="Folder below which models, tasks and data are")
     hub_cache: Path | None = Field(default=None, description="A Hugging Face hub cache with the lanes' models")
     gpu_type: str | None = Field(default=None, description="e.g. H100; unset is a CPU")
+    gpu: int | None = Field(default=None, ge=0, description="Which GPU, as nvidia-smi counts; unset: all there are")
     threads: int = Field(default=0, ge=0, description="Threads of one child; 0: cores divided by concurrency")
     sandbox: Literal["auto", "bubblewrap", "plain"] = "auto"
     allow_local_repositories: bool = Field(default=False, description="May a job name a repository on this disk?")

@@ -74,6 +74,29 @@ def test_a_job_on_a_gpu_ends_when_its_memory_is_back(
     assert len(count.read_text().split()) == 4
 
 
+def test_a_child_sees_its_worker_s_gpu_alone(
+    check_spec: CheckSpec, source: CommitSource, children: Callable[[str], Path], tmp_path: Path, usual_sandbox: Sandbox,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    smi, asked = tmp_path / "bin" / "nvidia-smi", tmp_path / "asked"
+    smi.parent.mkdir()
+    smi.write_text(f'#!/bin/sh\necho "$@" >> {asked}\necho "80000, 81000"\n')
+    smi.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{smi.parent}:{os.environ['PATH']}")
+    settings = ChildSettings(data_dir=tmp_path / "data", gpu_type="H100", gpu=3, allow_local_repositories=True)
+    says = "hello(); names = 'CUDA_DEVICE_ORDER', 'CUDA_VISIBLE_DEVICES'; "
+    says += "told = ' '.join(str(os.environ.get(name)) for name in names); "
+    says += "send('failure', kind='permanent', reason='told', message=told)"
+    told: Any = Silent()
+    bench = Bench(settings, usual_sandbox, children=children(says))
+    ending = bench.run(check_spec.model_copy(update={"source": source}), told, StopRequest())
+    assert isinstance(ending, Failed)
+    assert ending.message.partition("\n")[0] == "PCI_BUS_ID 3"
+    assert set(asked.read_text().splitlines()) == {
+        "--query-gpu=memory.free,memory.total --format=csv,noheader,nounits --id=3"
+    }
+
+
 class Silent:
     """Takes lines and keeps none."""
 

@@ -27,6 +27,7 @@ from driftline.cli import (
     serve,
     submit,
     token,
+    worker,
 )
 from driftline.cli.failure import CommandError
 
@@ -48,6 +49,7 @@ app = typer.Typer(
     help=HELP, no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
 )
 app.command("serve")(serve.serve)
+app.command("worker")(worker.worker)
 app.command("submit")(submit.submit)
 app.command("runs")(runs.runs)
 app.command("report")(report.report)

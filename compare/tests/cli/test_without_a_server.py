@@ -48,6 +48,7 @@ def test_help_comes_at_once_and_loads_nothing_heavy(driftline: Driftline, tmp_pa
         "withdraw",
         "baseline",
         "rescore",
+        "worker",
     ],
 )
 def test_each_command_teaches_by_example(driftline: Driftline, command: str, tmp_path: Path) -> None:
