@@ -13,7 +13,7 @@ from driftline_service.intake.engine_choice import in_nearest_environments
 from driftline_service.intake.measured_tree import measured_tree
 from driftline_service.intake.plan import LONGEST_NAME, STATUS, choose_lanes, pinned
 from driftline_service.intake.refusal import Refusal
-from driftline_service.intake.request import DEFAULT_MARGIN, Revision, SubmitRequest
+from driftline_service.intake.request import DEFAULT_MARGIN, RepositoryUrl, Revision, SubmitRequest
 from driftline_service.lanes import Lanes
 from driftline_service.settings import Settings
 
@@ -24,7 +24,7 @@ MOST_COMMITS = 500
 class BisectRequest(Contract):
     """From which commit on is a lane worse than at `good`?"""
 
-    repo: str = Field(min_length=1, max_length=1000, description="URL of a git repository")
+    repo: RepositoryUrl
     good: Revision
     bad: Revision
     lane: Name

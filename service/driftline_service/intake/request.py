@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 from driftline.contracts.base import Contract, Name
-from pydantic import ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
 
 DEFAULT_MARGIN = 0.025
 """Fraction of questions: a drop within 2.5 points counts as none."""
@@ -33,14 +33,29 @@ OneLine = StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$")
 """Words of a caller that stand in a table's cell. PostgreSQL holds no NUL, and a line break would tear the table."""
 
 
+def _plain_repository(repo: str) -> str:
+    if repo.startswith("-") or any(not character.isprintable() for character in repo) or "::" in repo:
+        raise ValueError("must be a plain URL or path of a git repository")
+    if "://" in repo and "@" in urlsplit(repo).netloc and ":" in urlsplit(repo).netloc.rpartition("@")[0]:
+        raise ValueError("must hold no password: runs and reports show the URL")
+    return repo
+
+
+RepositoryUrl = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=1000),
+    AfterValidator(_plain_repository),
+    Field(description="URL of a git repository"),
+]
+"""What every request takes for a repository, so that none lets in what another refuses."""
+
+
 class SubmitRequest(Contract):
     """One request: is head as accurate as base?"""
 
     model_config = ConfigDict(json_schema_extra={"examples": [EXAMPLE]})
 
-    repo: Annotated[str, StringConstraints(min_length=1, max_length=1000)] = Field(
-        description="URL of a git repository"
-    )
+    repo: RepositoryUrl
     head: Revision = Field(description="The commit to judge")
     base: Revision | None = Field(
         default=None, description="Default: where head left the main branch; on it, head's parent"
@@ -73,15 +88,6 @@ class SubmitRequest(Contract):
         description="Pairs of each lane to evaluate beyond the first, for its noise floor",
     )
     measure_noise: bool = Field(default=False, description="base = head, both evaluated: an A/A run")
-
-    @field_validator("repo")
-    @classmethod
-    def _plain_repository(cls, repo: str) -> str:
-        if repo.startswith("-") or any(not character.isprintable() for character in repo) or "::" in repo:
-            raise ValueError("must be a plain URL or path of a git repository")
-        if "://" in repo and "@" in urlsplit(repo).netloc and ":" in urlsplit(repo).netloc.rpartition("@")[0]:
-            raise ValueError("must hold no password: runs and reports show the URL")
-        return repo
 
     @model_validator(mode="after")
     def _one_way_to_name_the_base(self) -> Self:

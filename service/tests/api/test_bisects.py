@@ -83,6 +83,9 @@ def test_the_first_parents_between_are_searched_beginning_with_bad(
         ({"lane": "canary V9"}, 422, "unknown_lane"),
         ({"bad": "deadbeef"}, 422, "unknown_commit"),
         ({"questions": 0}, 422, "malformed"),
+        ({"repo": "--upload-pack=x"}, 422, "malformed"),
+        ({"repo": "k\x18ernels"}, 422, "malformed"),
+        ({"repo": "https://me:secret@example.org/kernels.git"}, 422, "malformed"),
     ],
 )
 def test_what_cannot_be_searched_is_refused_by_name(
