@@ -24,7 +24,7 @@ class Launch:
 
     def of(self, function: Any) -> Scope:
         """As Triton's `_patch_lang`. The launch itself asks first, and is the one to restore."""
-        modules = {id(value) for value in vars_of(function)}
+        modules = {id(value) for value in languages_of(function)}
         if self._seen and modules <= self._seen:
             return NOTHING
         outermost = not self._seen
@@ -53,7 +53,7 @@ class Nothing:
 NOTHING = Nothing()
 
 
-def vars_of(function: Any) -> list[Any]:
+def languages_of(function: Any) -> list[Any]:
     """The modules of the language that a kernel's code sees: those in whose place the interpreter puts its own."""
     from triton import language
 

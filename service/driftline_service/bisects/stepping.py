@@ -97,11 +97,10 @@ def _take_in(session: Session, step: BisectStep) -> bool:
 
 
 def _run(bisect: Bisect, commit: BisectCommit, *, first: bool) -> NewRun:
-    lane = Lane.model_validate(bisect.lane)
     return NewRun(
         name=f"bisect {str(bisect.id)[:8]}: {commit.subject}"[:200], repository_url=bisect.repository.url,
         main_branch=bisect.repository.main_branch, layout=bisect.layout, base=_arm(good_of(bisect)), head=_arm(commit),
-        lanes=(lane,), margin=bisect.margin, created_by=bisect.created_by,
+        lanes=(Lane.model_validate(bisect.lane),), margin=bisect.margin, created_by=bisect.created_by,
         early_stopping=not first, confirm=False, idempotency_key=f"bisect:{bisect.id}:{commit.sha}",
     )  # fmt: skip
 

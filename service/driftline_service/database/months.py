@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import date
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, false, select, text
+from sqlalchemy import ColumnElement, and_, false, text
 from sqlalchemy.orm import Session
 
 from driftline_service.database.result_tables import Sample, TeacherForced
@@ -23,10 +23,11 @@ LOCK_TIMEOUT = "2s"
 def lies_in(session: Session, table: type[Sample] | type[TeacherForced], attempt_id: UUID) -> ColumnElement[bool]:
     """Whether a row is of this attempt; its month is told as well, so that one partition is looked at and not all.
 
-    The month is asked for first: as a subquery it would be known too late to leave the other partitions out of the plan.
+    The month is known first: as a subquery it would come too late to leave the other partitions out of the plan. It never
+    changes, so that an attempt which the session holds already is not asked for again.
     """
-    month = session.scalar(select(Attempt.month).where(Attempt.id == attempt_id))
-    return false() if month is None else and_(table.attempt_id == attempt_id, table.month == month)
+    attempt = session.get(Attempt, attempt_id)
+    return false() if attempt is None else and_(table.attempt_id == attempt_id, table.month == attempt.month)
 
 
 def following(month: date) -> date:
