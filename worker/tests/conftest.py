@@ -75,6 +75,12 @@ class Kept:
         return self.blocked
 
 
+@pytest.fixture(scope="session")
+def make_sink() -> "Callable[[], Kept]":
+    """A sink, for tests that start a bench themselves."""
+    return Kept
+
+
 @dataclass
 class Service:
     """A service that is nothing but its four doors: what it was told, and what it answers."""

@@ -69,28 +69,17 @@ def settings(tmp_path: Path) -> ChildSettings:
     return ChildSettings(data_dir=tmp_path / "data", allow_local_repositories=True)
 
 
-class Sink:
-    def __init__(self) -> None:
-        self.lines: list[Any] = []
-
-    def put(self, line: Any, size: int) -> None:
-        self.lines.append(line)
-
-    def full(self) -> bool:
-        return False
-
-
 Tree = Callable[..., Any]
 
 
 @pytest.fixture
-def tree(vllm: Path, settings: ChildSettings, usual_sandbox: Sandbox) -> Tree:
+def tree(vllm: Path, settings: ChildSettings, usual_sandbox: Sandbox, make_sink: Callable[[], Any]) -> Tree:
     """The engine tree of a branch, as a context manager."""
 
     def make(branch: str, build: list[str] = BUILD, *, seconds: int = 60, stop: StopRequest | None = None) -> Any:
         source = CommitSource(url=str(vllm), sha=git(vllm, "rev-parse", branch), layout=Layout.VLLM, kernel_path=OPS)
         wanted = EngineEnvironment(name="e", vllm="0.32.0", python="x/python", build=build, build_seconds=seconds)
-        sink = make.sink = Sink()  # type: ignore[attr-defined]
+        sink = make.sink = make_sink()  # type: ignore[attr-defined]
         job = EngineBuild(source, wanted, usual_sandbox, settings, 2, sink, stop or StopRequest())
         return engine_tree(source, wanted, settings=settings, identity="0" * 64, build=job)
 

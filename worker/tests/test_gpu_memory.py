@@ -54,7 +54,7 @@ def test_what_an_engine_held_is_waited_for_until_it_is_back() -> None:
 
 def test_a_job_on_a_gpu_ends_when_its_memory_is_back(
     check_spec: CheckSpec, source: CommitSource, children: Callable[[str], Path], tmp_path: Path, usual_sandbox: Sandbox,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, make_sink: Callable[[], Any],
 ) -> None:  # fmt: skip
     """A driver that needs three looks to give back what a killed child held."""
     smi, count = tmp_path / "bin" / "nvidia-smi", tmp_path / "looks"
@@ -67,8 +67,7 @@ def test_a_job_on_a_gpu_ends_when_its_memory_is_back(
     monkeypatch.setenv("PATH", f"{smi.parent}:{os.environ['PATH']}")
     settings = ChildSettings(data_dir=tmp_path / "data", gpu_type="H100", allow_local_repositories=True)
     bench = Bench(settings, usual_sandbox, children=children("hello(); os.kill(os.getpid(), 9)"))
-    told: Any = Silent()
-    ending = bench.run(check_spec.model_copy(update={"source": source}), told, StopRequest())
+    ending = bench.run(check_spec.model_copy(update={"source": source}), make_sink(), StopRequest())
     assert isinstance(ending, Failed)
     assert ending.reason == "child_died"
     assert len(count.read_text().split()) == 4
@@ -76,7 +75,7 @@ def test_a_job_on_a_gpu_ends_when_its_memory_is_back(
 
 def test_a_child_sees_its_worker_s_gpu_alone(
     check_spec: CheckSpec, source: CommitSource, children: Callable[[str], Path], tmp_path: Path, usual_sandbox: Sandbox,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, make_sink: Callable[[], Any],
 ) -> None:  # fmt: skip
     smi, asked = tmp_path / "bin" / "nvidia-smi", tmp_path / "asked"
     smi.parent.mkdir()
@@ -87,20 +86,10 @@ def test_a_child_sees_its_worker_s_gpu_alone(
     says = "hello(); names = 'CUDA_DEVICE_ORDER', 'CUDA_VISIBLE_DEVICES'; "
     says += "told = ' '.join(str(os.environ.get(name)) for name in names); "
     says += "send('failure', kind='permanent', reason='told', message=told)"
-    told: Any = Silent()
     bench = Bench(settings, usual_sandbox, children=children(says))
-    ending = bench.run(check_spec.model_copy(update={"source": source}), told, StopRequest())
+    ending = bench.run(check_spec.model_copy(update={"source": source}), make_sink(), StopRequest())
     assert isinstance(ending, Failed)
     assert ending.message.partition("\n")[0] == "PCI_BUS_ID 3"
     assert set(asked.read_text().splitlines()) == {
         "--query-gpu=memory.free,memory.total --format=csv,noheader,nounits --id=3"
     }
-
-
-class Silent:
-    """Takes lines and keeps none."""
-
-    def put(self, line: object, size: int) -> None: ...
-
-    def full(self) -> bool:
-        return False

@@ -34,21 +34,10 @@ def test_last(atol=1e-3): Path("written").touch()
 """
 
 
-class Kept:
-    """A sink."""
-
-    def __init__(self) -> None:
-        self.lines: list[Any] = []
-
-    def put(self, line: Any, size: int) -> None:
-        self.lines.append(line)
-
-    def full(self) -> bool:
-        return False
-
-
 @pytest.fixture
-def run(repository: Path, source: CommitSource, any_sandbox: Sandbox, tmp_path: Path) -> Callable[..., Any]:
+def run(
+    repository: Path, source: CommitSource, any_sandbox: Sandbox, tmp_path: Path, make_sink: Callable[[], Any]
+) -> Callable[..., Any]:
     def run(**suite: Any) -> tuple[Any, list[Any]]:
         (repository / "tests").mkdir()
         (repository / "data").mkdir()
@@ -61,7 +50,7 @@ def run(repository: Path, source: CommitSource, any_sandbox: Sandbox, tmp_path: 
         at = source.model_copy(update={"sha": sha})
         spec = SuiteSpec(job_id=uuid4(), run_id=uuid4(), arm=Arm.HEAD, source=at, suite=Suite(**suite))
         settings = ChildSettings(data_dir=tmp_path / "data", allow_local_repositories=True)
-        kept = Kept()
+        kept = make_sink()
         return Bench(settings, any_sandbox).run(spec, kept, StopRequest()), kept.lines
 
     return run

@@ -112,8 +112,9 @@ Evaluated = Callable[..., Ending]
 
 @pytest.fixture
 def evaluated(
-    vllm: Path, vllm_python: Path, evaluate_spec: EvaluateSpec, lane: Lane, environment: EvalEnvironment, tmp_path: Path
-) -> Evaluated:
+    vllm: Path, vllm_python: Path, evaluate_spec: EvaluateSpec, lane: Lane, environment: EvalEnvironment, tmp_path: Path,
+    make_sink: Callable[[], Any],
+) -> Evaluated:  # fmt: skip
     """How the job of a branch on a vLLM lane ends. The child says what it prepared in the words of its failure."""
     children = tmp_path / "children"
     children.mkdir()
@@ -143,19 +144,9 @@ def evaluated(
         }
         spec = evaluate_spec.model_copy(update={"source": source, "lane": Lane.model_validate(fields)})
         bench = Bench(settings, sandbox.choose(environment, "auto"), children=children)
-        sink: Any = Silent()
-        return bench.run(spec, sink, StopRequest())
+        return bench.run(spec, make_sink(), StopRequest())
 
     return run
-
-
-class Silent:
-    """Takes lines and keeps none."""
-
-    def put(self, line: object, size: int) -> None: ...
-
-    def full(self) -> bool:
-        return False
 
 
 def told(ending: Ending) -> dict[str, Any]:
