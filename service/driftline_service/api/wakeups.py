@@ -25,8 +25,12 @@ class Wakeups:
 
     @contextmanager
     def of(self, run_id: UUID) -> Iterator[asyncio.Event]:
-        """An event that is set whenever the run has news; the waiter clears it."""
+        """An event that is set whenever the run has news; the waiter clears it.
+
+        It is set from the start: what was committed after the waiter last read and before this was told to nobody.
+        """
         event = asyncio.Event()
+        event.set()
         self._waiting[run_id].add(event)
         try:
             yield event

@@ -1,16 +1,23 @@
 """GET …/events: stored events first, then live ones through LISTEN, resumption, and the end."""
 
+import asyncio
 import json
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 from uuid import UUID
 
 import httpx
 import pytest
+from driftline_service.api import run_events
+from driftline_service.api.context import Context
+from driftline_service.app import create_app
 from driftline_service.database.engine import Sessions
 from driftline_service.database.event_queries import record
+from driftline_service.settings import Settings
 
 
 @pytest.fixture
@@ -60,6 +67,22 @@ def test_a_client_resumes_where_it_was(client: httpx.Client, run_id: str, sessio
     first = all_events[0][1]
     with client.stream("GET", f"/api/v1/runs/{run_id}/events", headers={"Last-Event-ID": str(first)}) as answer:
         assert list(_events(answer)) == all_events[1:]
+
+
+def test_news_between_the_first_reading_and_the_wait_are_told_at_once(
+    client: httpx.Client, run_id: str, settings: Settings, sessions: Sessions
+) -> None:
+    # An application that was not started listens to nothing: its wake-ups are told no news.
+    context = replace(cast(Context, create_app(settings).state.context), sessions=sessions)
+    reader = run_events._Reader(UUID(run_id), after=0)
+    first = reader.news(context)
+    client.post(f"/api/v1/runs/{run_id}/cancel", json={"reason": "enough"})
+
+    async def rest() -> list[str]:
+        async with asyncio.timeout(run_events.KEEP_ALIVE_SECONDS / 2):
+            return [message async for message in run_events._stream(reader, context, first)]
+
+    assert any("enough" in message for message in asyncio.run(rest()))
 
 
 def test_many_watchers_share_one_connection(client: httpx.Client, run_id: str, sessions: Sessions) -> None:
