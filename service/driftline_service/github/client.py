@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from githubkit import AppAuthStrategy, AppInstallationAuthStrategy, GitHub
-from githubkit.exception import GitHubException, RateLimitExceeded, RequestFailed
+from githubkit.exception import GitHubException, RateLimitExceeded, RequestError, RequestFailed
 
 from driftline_service.github.rendering import MARKER
 
@@ -29,7 +29,11 @@ class GithubDown(Exception):  # noqa: N818 - a condition that passes
 
 
 class Gone(Exception):  # noqa: N818
-    """What was asked about is not there any more: a deleted comment, repository or installation."""
+    """What was asked about is not there any more: a deleted comment or repository."""
+
+
+class Uninstalled(Gone):
+    """The App was removed from there, or is suspended: nobody may speak for it until GitHub tells of it again."""
 
 
 class Client(Protocol):
@@ -55,7 +59,8 @@ class AppClient:
         """A token that may read this one repository's contents and nothing else; GitHub lets it live for an hour.
 
         Raises:
-            GithubDown: if there is none to be had.
+            GithubDown: if there is none to be had just now.
+            Uninstalled: if there will be none.
         """
         app = GitHub(AppAuthStrategy(self._app_id, self._key), base_url=self._url, timeout=TIMEOUT_SECONDS,
                      http_cache=False, auto_retry=False)  # fmt: skip
@@ -63,10 +68,8 @@ class AppClient:
         path = f"/app/installations/{installation}/access_tokens"
         try:
             return str(app.request("POST", path, json=wanted).json()["token"])
-        except RequestFailed as error:  # its text is not shown: an answer about tokens may hold one
-            raise GithubDown(f"POST {path}: {error.response.status_code}") from error
         except GitHubException as error:
-            raise GithubDown(f"POST {path}: {type(error).__name__}") from error
+            raise _trouble(f"POST {path}", error) from error
 
     def may_write(self, installation: int, repository: str, user: str) -> bool:
         """Whether a user may write to the repository.
@@ -133,14 +136,8 @@ class AppClient:
     def _send(self, installation: int, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
         try:
             answer = self._of(installation).request(method, path, json=None if body is None else dict(body))
-        except RateLimitExceeded as error:
-            raise GithubDown(f"{method} {path}: rate limit", error.retry_after) from error
-        except RequestFailed as error:
-            if error.response.status_code in (404, 410):
-                raise Gone(f"{method} {path}: {error.response.status_code}") from error
-            raise GithubDown(f"{method} {path}: {error.response.status_code} {error.response.text[:200]}") from error
         except GitHubException as error:
-            raise GithubDown(f"{method} {path}: {error}") from error
+            raise _trouble(f"{method} {path}", error) from error
         read: dict[str, Any] = answer.json()
         return read
 
@@ -151,3 +148,20 @@ class AppClient:
                 strategy, base_url=self._url, timeout=TIMEOUT_SECONDS, http_cache=False, auto_retry=False
             )
         return self._installations[installation]
+
+
+def _trouble(what: str, error: GitHubException) -> GithubDown | Gone:
+    """What it means for whoever asked that GitHub did not do it."""
+    if isinstance(error, RequestError) and isinstance(error.exc, RequestFailed):
+        error = error.exc  # how githubkit gives on what its own request for a token was answered
+    if isinstance(error, RateLimitExceeded):
+        return GithubDown(f"{what}: rate limit", error.retry_after)
+    if not isinstance(error, RequestFailed):
+        return GithubDown(f"{what}: {type(error).__name__} {error}")
+    status = error.response.status_code
+    if error.request.url.path.endswith("/access_tokens"):  # the text is not shown: an answer about tokens may hold one
+        refused = status in (404, 422) or (status == 403 and "suspended" in error.response.text)
+        return Uninstalled(f"{what}: no token, {status}") if refused else GithubDown(f"{what}: no token, {status}")
+    if status in (404, 410):
+        return Gone(f"{what}: {status}")
+    return GithubDown(f"{what}: {status} {error.response.text[:200]}")

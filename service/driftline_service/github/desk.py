@@ -14,15 +14,18 @@ from sqlalchemy.orm import Session
 from driftline_service.database import github_queries
 from driftline_service.database.engine import Sessions
 from driftline_service.database.github_tables import GithubDelivery, GithubPull
-from driftline_service.github import events
-from driftline_service.github.client import Client, GithubDown
+from driftline_service.github import events, installations
+from driftline_service.github.client import Client, GithubDown, Uninstalled
 from driftline_service.github.commands import FREE, HELP, Command, Misunderstood, Verb, parse
-from driftline_service.github.measuring import Measuring
+from driftline_service.github.measuring import Measuring, how_to_begin
 from driftline_service.logs import logger
 from driftline_service.runs.cancellation import cancel
 
 ACTIONS = frozenset({"opened", "reopened", "synchronize", "ready_for_review", "labeled"})
 """Actions on a pull request after which its head may have to be measured."""
+
+MOST_BUGS = 5
+"""A delivery in whose handling something broke so often is left as it is, with its error."""
 
 _log = logger("driftline.github")
 
@@ -37,23 +40,28 @@ class Desk:
         self._label, self._clock = label, clock
 
     def step(self) -> bool:
-        """Handle one delivery; False if none waits. One that fails is tried again after all others."""
+        """Handle one delivery; False if none is due. One that fails is tried again later."""
         with self._sessions.begin() as session:
-            delivery = github_queries.next_delivery(session)
+            delivery = github_queries.next_delivery(session, self._clock())
             if delivery is None:
                 return False
             delivery_id = delivery.id
             try:
                 with session.begin_nested():
                     outcome = self._handle(session, delivery)
+            except Uninstalled as error:
+                outcome = f"dropped: {error}"
             except GithubDown as error:
-                delivery.tries, delivery.outcome = delivery.tries + 1, str(error)
+                delivery.outcome = str(error)
+                github_queries.put_off(delivery, self._clock() + (error.wait or github_queries.AGAIN))
                 _log.warning("delivery_postponed", delivery=delivery_id, error=str(error))
                 return True
             except DBAPIError:
                 raise
             except Exception as error:  # a bug in one event's handling: named, and not in the way of the others
-                delivery.tries, delivery.outcome = delivery.tries + 1, f"{type(error).__name__}: {error}"
+                delivery.outcome = f"{type(error).__name__}: {error}"
+                github_queries.put_off(delivery, self._clock())
+                delivery.tries = delivery.tries if delivery.tries < MOST_BUGS else github_queries.MOST_TRIES
                 _log.exception("delivery_failed", delivery=delivery_id)
                 return True
             delivery.handled_at, delivery.outcome = self._clock(), outcome
@@ -65,8 +73,11 @@ class Desk:
             event = events.read(delivery.event, delivery.payload)
         except ValidationError as error:
             return f"not understood: {error.error_count()} fields, first {error.errors()[0]['loc']}"
-        if event is not None:
-            self._remember(session, event)
+        match event:
+            case events.InstallationEvent() | events.InstallationRepositoriesEvent():
+                return installations.changed(session, event, delivery, self._clock())
+            case events.FromRepository():
+                self._remember(session, event)
         match event:
             case events.PullRequestEvent():
                 return self._pull_request(session, event)
@@ -101,14 +112,30 @@ class Desk:
         session.flush()
         if not pull.open:
             return self._stop(session, pull, "the pull request was closed")
-        if (event.action not in ACTIONS and not retargeted) or request.draft:
-            return "noted"
-        labelled = any(label.name == self._label for label in request.labels)
-        if event.action == "labeled" and (event.label is None or event.label.name != self._label):
-            return "another label"
         if moved or retargeted:
             pull.notice = ""
+        outcome = self._considered(session, pull, event, retargeted=retargeted)
+        if moved:
+            self._leave_behind(session, pull)
+        return outcome
+
+    def _considered(
+        self, session: Session, pull: GithubPull, event: events.PullRequestEvent, *, retargeted: bool
+    ) -> str:
+        request = event.pull_request
+        if (event.action not in ACTIONS and not retargeted) or request.draft:
+            return "noted"
+        if event.action == "labeled" and (event.label is None or event.label.name != self._label):
+            return "another label"
+        labelled = any(label.name == self._label for label in request.labels)
         return self._measuring.consider(session, pull, asked=labelled, name=request.title, again=retargeted)
+
+    @staticmethod
+    def _leave_behind(session: Session, pull: GithubPull) -> None:
+        """A push ends what runs of older heads, also where nothing new is run: of a draft, of a fork, without kernels."""
+        for run in github_queries.unfinished_of(session, pull.id):
+            if run.head_sha != pull.head_sha:
+                cancel(session, run.id, f"{pull.head_sha} was pushed")
 
     def _comment(self, session: Session, event: events.IssueCommentEvent) -> str:
         """Only a newly made comment of a person on a pull request that is known can command."""
@@ -134,6 +161,8 @@ class Desk:
         pull.notice = ""
         match command.verb:
             case Verb.CANCEL:
+                if not github_queries.unfinished_of(session, pull.id):
+                    pull.notice = f"@{user}: nothing runs for this pull request."
                 return self._stop(session, pull, f"cancelled by @{user}")
             case Verb.APPROVE:
                 return self._approve(session, pull, command, user)
@@ -143,6 +172,8 @@ class Desk:
                 pull.notice = HELP
             case Verb.EXPLAIN:
                 pull.notice = EXPLANATION
+            case Verb.STATUS if not github_queries.runs_of(session, pull.id):
+                pull.notice = f"@{user}: nothing was measured yet. {how_to_begin(pull)}"
         return f"{command.verb} for {user}"
 
     def _approve(self, session: Session, pull: GithubPull, command: Command, user: str) -> str:

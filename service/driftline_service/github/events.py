@@ -102,13 +102,38 @@ class CheckRunEvent(FromRepository):
     check_run: CheckRun
 
 
-Event = PullRequestEvent | IssueCommentEvent | PushEvent | CheckRunEvent
+class NamedRepository(Part):
+    full_name: str
+
+
+class InstallationEvent(Part):
+    """Of the App itself, on an account: installed, removed, suspended."""
+
+    action: str
+    installation: Installation
+    repositories: list[NamedRepository] = []
+
+
+class InstallationRepositoriesEvent(Part):
+    """The App stays, and sees more repositories or fewer."""
+
+    action: str
+    installation: Installation
+    repositories_added: list[NamedRepository] = []
+    repositories_removed: list[NamedRepository] = []
+
+
+Event = (
+    PullRequestEvent | IssueCommentEvent | PushEvent | CheckRunEvent | InstallationEvent | InstallationRepositoriesEvent
+)
 
 _KNOWN: dict[str, TypeAdapter[Event]] = {
     "pull_request": TypeAdapter(PullRequestEvent),
     "issue_comment": TypeAdapter(IssueCommentEvent),
     "push": TypeAdapter(PushEvent),
     "check_run": TypeAdapter(CheckRunEvent),
+    "installation": TypeAdapter(InstallationEvent),
+    "installation_repositories": TypeAdapter(InstallationRepositoriesEvent),
 }
 
 

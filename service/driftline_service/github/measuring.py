@@ -38,6 +38,17 @@ MOST_CONFLICTS = 3
 """Files that are named."""
 
 
+UNDONE = frozenset({RunState.CANCELLED, RunState.SUPERSEDED})
+"""How a run of the present head may have ended and yet have measured nothing: closed and opened again, pushed back to."""
+
+
+def how_to_begin(pull: GithubPull) -> str:
+    """What somebody who may write here can say so that the head is measured."""
+    if pull.fork and pull.approved_sha != pull.head_sha:
+        return f"First look at the commit, then say `/driftline approve {pull.head_sha}`."
+    return "`/driftline run` measures the head."
+
+
 def _same_code(session: Session, runs: Sequence[Run], new: NewRun) -> Run | None:
     """A judged run of the same code on both arms and the same lanes: a rebase changes commits, not always kernels."""
     for run in runs:
@@ -60,7 +71,7 @@ class Measuring:
         `again`: it is to be merged elsewhere now, so that it may have another base.
         """
         runs = github_queries.runs_of(session, pull.id)
-        if not again and any(run.head_sha == pull.head_sha for run in runs):
+        if not again and any(run.head_sha == pull.head_sha and run.state not in UNDONE for run in runs):
             return "measured already"
         try:
             new = self._planned(session, pull, name=name)
@@ -83,7 +94,7 @@ class Measuring:
     def run(self, session: Session, pull: GithubPull, command: Command, *, asked_by: str) -> str:
         """Measure the head that is seen now, because a person who may asked for it."""
         if pull.fork and pull.approved_sha != pull.head_sha:
-            pull.notice = f"First look at the commit, then say `/driftline approve {pull.head_sha}`."
+            pull.notice = how_to_begin(pull)
             return "waits for approval"
         before = github_queries.runs_of(session, pull.id)
         if command.verb is Verb.RERUN and not before:

@@ -7,6 +7,7 @@ from driftline.contracts.words import RunState
 from driftline.report.impact_text import impact_lines
 from driftline.report.markdown import markdown
 
+from driftline_service.github.outlook import Outlook
 from driftline_service.pages.times import about
 
 MARKER = "<!-- driftline -->"
@@ -29,6 +30,8 @@ class Standing(NamedTuple):
     kept: bool = False
     """the head has moved and its kernels have not"""
     conflicts: str = ""
+    outlook: Outlook | None = None
+    """of a run that is not finished"""
 
 
 def comment(view: RunView | None, *, standing: Standing, notice: str, public_url: str) -> str:
@@ -44,7 +47,7 @@ def comment(view: RunView | None, *, standing: Standing, notice: str, public_url
                 f"_This branch conflicts with `{standing.base_ref}` ({standing.conflicts}): the head was tested alone, "
                 "and what a merge would make of it is not known._"
             )
-        parts += [_run(view, public_url), *_impact_under_way(view)]
+        parts += [_run(view, public_url, standing.outlook), *_impact_under_way(view)]
     return _fitting("\n\n".join(parts), public_url)
 
 
@@ -77,15 +80,30 @@ def _kept(view: RunView, kept_for: str | None) -> str:
     return "" if kept_for is None else f"Measured on `{view.head[:10]}`, whose kernels are the same byte for byte.\n\n"
 
 
-def _run(view: RunView, public_url: str) -> str:
+def _run(view: RunView, public_url: str, outlook: Outlook | None) -> str:
     address = f"{public_url}/runs/{view.run_id}"
     if view.state is RunState.DONE:
         return f"{markdown(view)}\n[The run]({address}) · [changed answers]({address}/samples)"
     left = "" if view.remaining_seconds is None else f", about {about(view.remaining_seconds)} left"
     return (
-        f"**Driftline** compares `{view.head[:10]}` with `{view.base[:10]}` on {_lanes(view)}: {view.state}{left}. "
-        f"[Watch it]({address}){_so_far(view)}"
+        f"**Driftline** compares `{view.head[:10]}` with `{view.base[:10]}` on {_lanes(view)}: {view.state}"
+        f"{_place(view, outlook)}{left}. [Watch it]({address}){_visible(outlook)}{_so_far(view)}"
     )
+
+
+def _place(view: RunView, outlook: Outlook | None) -> str:
+    if view.state is not RunState.QUEUED or outlook is None:
+        return ""
+    return (
+        f" behind {outlook.before} run{'s' if outlook.before > 1 else ''}" if outlook.before else ", the next in line"
+    )
+
+
+def _visible(outlook: Outlook | None) -> str:
+    if outlook is None or outlook.visible is None:
+        return ""
+    drop = f"{100 * outlook.visible:.1f} points"
+    return f"\n\nThe smallest visible drop is {drop}, found four times in five if no other answer changes."
 
 
 def _impact_under_way(view: RunView) -> list[str]:

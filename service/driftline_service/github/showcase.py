@@ -19,7 +19,8 @@ from driftline_service.database.github_tables import GithubPull
 from driftline_service.database.run_tables import Run
 from driftline_service.github import rendering
 from driftline_service.github.annotations import A_CALL, annotations
-from driftline_service.github.client import Client, GithubDown, Gone
+from driftline_service.github.client import Client, GithubDown, Gone, Uninstalled
+from driftline_service.github.outlook import outlook
 from driftline_service.judging import live_view
 from driftline_service.logs import logger
 
@@ -27,6 +28,9 @@ LONGEST_BACK_OFF = timedelta(minutes=15)
 FIRST_BACK_OFF = timedelta(seconds=5)
 GONE_FOR = timedelta(days=1)
 """A repository that is not there is asked again so seldom."""
+
+MOST_GONE = 7
+"""Times that it is asked; then not before GitHub tells of it again."""
 
 _log = logger("driftline.github")
 
@@ -48,6 +52,8 @@ class Showcase:
 
     def _look_at(self, session: Session, pull_id: UUID) -> None:
         pull = session.get_one(GithubPull, pull_id, with_for_update=True)
+        if pull.next_try_at is not None and pull.next_try_at > self._clock():
+            return  # what was looked at just before ran into a limit of both
         runs = github_queries.runs_of(session, pull_id)
         try:
             views = {
@@ -61,9 +67,14 @@ class Showcase:
                     self._show_check(session, pull, views[run.id])
                     github_queries.linked(session, run.id).shown_state = run.state.value
         except Gone as error:
-            self._postpone(pull, str(error), GONE_FOR)
+            if isinstance(error, Uninstalled) or pull.tries >= MOST_GONE:
+                self._give_up(session, pull, str(error))
+            else:
+                self._postpone(pull, str(error), GONE_FOR)
         except GithubDown as error:
             self._postpone(pull, str(error), error.wait or min(FIRST_BACK_OFF * 2**pull.tries, LONGEST_BACK_OFF))
+            if error.wait is not None:
+                github_queries.leave_alone(session, pull.installation_id, self._clock() + error.wait)
         else:
             pull.look, pull.tries, pull.next_try_at, pull.last_error = False, 0, None, None
 
@@ -74,6 +85,7 @@ class Showcase:
         standing = rendering.Standing(
             head=pull.head_sha, base_ref=pull.base_ref, conflicts=pull.conflicts,
             kept=row is not None and row.check_sha == pull.head_sha,
+            outlook=None if view is None or view.state.finished else outlook(session, view.run_id),
         )  # fmt: skip
         body = rendering.comment(view, standing=standing, notice=pull.notice, public_url=self._url)
         if (mark := _mark(body)) == pull.shown:
@@ -96,6 +108,11 @@ class Showcase:
             row.check_run_id = self._client.check_run(pull.installation_id, pull.repository, sent, row.check_run_id)
             row.annotated += len(told)
         row.shown = mark
+
+    @staticmethod
+    def _give_up(session: Session, pull: GithubPull, error: str) -> None:
+        github_queries.show_no_more(session, pull, error)
+        _log.warning("never_shown", repository=pull.repository, number=pull.number, error=error)
 
     def _postpone(self, pull: GithubPull, error: str, wait: timedelta) -> None:
         pull.tries, pull.last_error, pull.next_try_at = pull.tries + 1, error[:500], self._clock() + wait

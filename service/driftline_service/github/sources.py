@@ -6,7 +6,7 @@ It goes over HTTP with the claim, lives in the worker's memory while the code is
 from sqlalchemy.orm import Session
 
 from driftline_service.database import github_queries
-from driftline_service.github.client import AppClient, Client, GithubDown
+from driftline_service.github.client import AppClient, Client, GithubDown, Uninstalled
 from driftline_service.logs import logger
 from driftline_service.settings import Settings
 
@@ -34,6 +34,6 @@ class Sources:
             return None
         try:
             return self._client.source_token(source.installation_id, source.repository)
-        except GithubDown as error:
+        except (GithubDown, Uninstalled) as error:
             _log.warning("no_source_token", repository=source.repository, error=str(error))
             return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from secrets import randbelow
 from typing import Any
 from uuid import uuid4
 
@@ -23,7 +24,7 @@ from driftline_service.github.showcase import Showcase
 from driftline_service.lanes import read_lanes
 from driftline_service.settings import Settings
 from pydantic import SecretStr
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from ..conftest import serving
 from .fake_github import FakeGithub
@@ -46,6 +47,7 @@ class Side:
     name: str
     clone_url: str = ""
     private: bool = False
+    installation: int = 77
     ahead: list[timedelta] = field(default_factory=lambda: [timedelta()])
 
     def send(self, event: str, payload: dict[str, Any], *, delivery: str | None = None, secret: str = SECRET) -> Any:
@@ -65,7 +67,11 @@ class Side:
     def common(self) -> dict[str, Any]:
         repository = {"full_name": self.name, "clone_url": self.clone_url or str(self.repository), "default_branch": "main",
                       "id": 1, "private": self.private}  # fmt: skip
-        return {"installation": {"id": 77}, "repository": repository, "sender": {"login": "ann", "type": "User"}}
+        return {
+            "installation": {"id": self.installation},
+            "repository": repository,
+            "sender": {"login": "ann", "type": "User"},
+        }
 
     def pull_request(self, action: str = "opened", branch: str = "refactor", **more: Any) -> dict[str, Any]:
         fork = more.pop("fork", False)
@@ -83,6 +89,39 @@ class Side:
         issue = {"number": 7, "pull_request": {"url": "u"}}
         said = {"id": 1, "body": body, "user": {"login": user, "type": "User"}}
         return self.common() | {"action": "created", "issue": issue, "comment": said} | more
+
+    def installed(self, action: str, **more: Any) -> None:
+        """The App itself, on the account that owns the repository."""
+        given = {"id": self.installation, "app_id": 12, "account": {"login": "acme", "type": "Organization"},
+                 "repository_selection": "selected", "suspended_at": None}  # fmt: skip
+        repositories = [self.named()]
+        sender = {"login": "owner", "type": "User"}
+        payload = {"action": action, "installation": given, "repositories": repositories, "sender": sender}
+        assert self.send("installation", payload | more).status_code == 202
+
+    def sees(self, action: str, *, added: tuple[str, ...] = (), removed: tuple[str, ...] = ()) -> None:
+        """The App sees more repositories of the account, or fewer."""
+        payload = {
+            "action": action, "installation": {"id": self.installation}, "repository_selection": "selected",
+            "repositories_added": [self.named(name) for name in added],
+            "repositories_removed": [self.named(name) for name in removed], "sender": {"login": "owner"},
+            "requester": None,
+        }  # fmt: skip
+        assert self.send("installation_repositories", payload).status_code == 202
+
+    def named(self, name: str | None = None) -> dict[str, Any]:
+        """As those events name a repository: no clone URL, no branch."""
+        full = name or self.name
+        return {"id": 1, "node_id": "R_1", "name": full.partition("/")[2], "full_name": full, "private": self.private}
+
+    def tried(self) -> int:
+        """How often GitHub was asked for anything on behalf of this installation or repository."""
+        calls = [path for _, path in self.github.calls if self.name in path]
+        return len(calls) + self.github.asked_for_tokens.count(self.installation)
+
+    def pull(self) -> GithubPull:
+        with self.sessions() as session:
+            return session.scalars(select(GithubPull).where(GithubPull.repository == self.name)).one()
 
     def runs(self) -> list[Run]:
         """The pull request's runs, oldest first."""
@@ -132,6 +171,9 @@ def side(
     webhooks: httpx.Client, github_settings: Settings, sessions: Sessions, repository: Path, commits: dict[str, str],
     app_key: str,
 ) -> Iterator[Side]:  # fmt: skip
+    with sessions.begin() as session:  # what another test left would be shown to this one's GitHub
+        session.execute(delete(GithubPull))
+        session.execute(delete(GithubDelivery).where(GithubDelivery.handled_at.is_(None)))
     ahead = [timedelta()]
 
     def clock() -> datetime:
@@ -143,4 +185,15 @@ def side(
         desk = Desk(sessions, client, Measuring(lanes, github_settings, client), "driftline", clock)
         showcase = Showcase(sessions, client, github_settings.public_url, clock)
         name = f"acme/kernels-{uuid4().hex[:8]}"
-        yield Side(webhooks, github, sessions, repository, commits, desk, showcase, name, ahead=ahead)
+        yield Side(
+            webhooks,
+            github,
+            sessions,
+            repository,
+            commits,
+            desk,
+            showcase,
+            name,
+            installation=randbelow(1 << 40),
+            ahead=ahead,
+        )

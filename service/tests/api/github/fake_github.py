@@ -37,7 +37,10 @@ class FakeGithub:
     git: dict[str, Path] = field(default_factory=dict)
     """private repository -> its bare folder, served as git's plain files to whoever holds a source token"""
     source_tokens: list[str] = field(default_factory=list)
-    refuse_tokens: bool = False
+    asked_for_tokens: list[int] = field(default_factory=list)
+    """by which installation, each time"""
+    no_token: tuple[int, str] | None = None
+    """what a request for any token is answered instead: status and message"""
     fetches: list[str] = field(default_factory=list)
     """paths that were served to a token"""
 
@@ -69,9 +72,10 @@ def application(state: FakeGithub) -> FastAPI:
         assert request.headers["authorization"].startswith("Bearer ey"), "the App signs with its key"
         made = "ghs_installation"
         body = await request.body()
+        state.asked_for_tokens.append(installation)
+        if state.no_token is not None:
+            return JSONResponse({"message": state.no_token[1]}, status_code=state.no_token[0])
         if b"permissions" in body:
-            if state.refuse_tokens:
-                return JSONResponse({"message": "suspended"}, status_code=403)
             assert json.loads(body)["permissions"] == {"contents": "read"}, "no more than fetching needs"
             made = f"ghs_{token_hex(18)}"
             state.source_tokens.append(made)

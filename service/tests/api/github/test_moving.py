@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from driftline.contracts.words import RunState, Verdict
-from driftline_service.database.tables import GithubPull
+from driftline_service.database.tables import GithubPull, Run
+from driftline_service.runs.priority import MAIN_KEY
 from sqlalchemy import select
 
 from .test_pull_requests import _finish
@@ -96,6 +97,49 @@ def test_the_base_is_where_the_head_left_the_branch_it_goes_to(own: Any) -> None
     own.work()
     assert [(each.base_sha, each.base_ref) for each in own.runs()][1:] == [(own.commits["main"], "main")]
     assert own.runs()[0].state is RunState.SUPERSEDED
+
+
+@pytest.mark.parametrize("more", [{"draft": True}, {"fork": True}, {}])
+def test_a_push_ends_what_runs_of_the_old_head_even_if_nothing_new_runs(side: Any, more: dict[str, Any]) -> None:
+    side.send("pull_request", side.pull_request())
+    side.work()
+    side.send("pull_request", side.pull_request("synchronize", branch="triton", **more))
+    side.work()
+    (run,) = side.runs()
+    assert run.state is RunState.CANCELLED
+    assert [check["conclusion"] for check in side.github.checks.values()] == ["cancelled"]
+
+
+def test_a_head_that_is_pushed_back_to_is_measured_after_all(side: Any) -> None:
+    label = {"labels": [{"name": "driftline"}]}
+    for branch in ("refactor", "triton", "refactor"):
+        side.send("pull_request", side.pull_request("synchronize", branch=branch, **label))
+        side.work()
+    states = [run.state for run in side.runs()]
+    assert states == [RunState.SUPERSEDED, RunState.SUPERSEDED, RunState.QUEUED]
+    assert side.runs()[2].head_sha == side.commits["refactor"]
+
+
+def test_closed_and_opened_again_it_is_measured(side: Any) -> None:
+    side.send("pull_request", side.pull_request())
+    side.send("pull_request", side.pull_request("closed", state="closed"))
+    side.send("pull_request", side.pull_request("reopened"))
+    side.work()
+    assert [run.state for run in side.runs()] == [RunState.CANCELLED, RunState.QUEUED]
+
+
+def test_a_push_to_main_is_measured_once_and_behind_everybody(own: Any) -> None:
+    before = own.commits["main"]
+    text = (own.repository / INSIDE / "torch_backend" / "norm.py").read_text()
+    after = _commit(own, "main", {f"{INSIDE}/torch_backend/norm.py": text + "\nCHANGED = 1\n"}, onto="main")
+    push = own.common() | {"ref": "refs/heads/main", "before": before, "after": after}
+    own.send("push", push)
+    own.send("push", push)  # told twice, under two ids
+    own.work()
+    with own.sessions() as session:
+        (run,) = session.scalars(select(Run).where(Run.head_sha == after)).unique()
+    assert (run.base_sha, run.created_by, run.idempotency_key) == (before, "github", f"{MAIN_KEY}{after}")
+    assert [outcome.endswith("of main") for outcome in own.outcomes()] == [True, True]
 
 
 def test_a_conflict_is_told_and_the_head_is_tested_alone(own: Any) -> None:

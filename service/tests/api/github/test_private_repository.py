@@ -4,6 +4,7 @@ import logging
 import os
 import stat
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,8 @@ import pytest
 from driftline.contracts.jobs import CommitSource
 from driftline.git import GitError, Mirror
 from driftline.git.credential import credential_for, lent
-from driftline_service.database.tables import GithubDelivery, GithubSource
+from driftline_service.database.tables import GithubSource
 from driftline_service.github.sources import Sources
-from sqlalchemy import update
 
 
 @pytest.fixture
@@ -102,13 +102,31 @@ def test_a_worker_is_lent_a_token_for_this_repository(private: Any, github_setti
 
 
 def test_when_github_gives_no_token_the_delivery_waits(private: Any) -> None:
-    private.github.refuse_tokens = True
+    private.github.no_token = (500, "not now")
     private.send("pull_request", private.pull_request())
     private.work()
     assert private.runs() == []
-    assert "403" in str(private.outcomes()[0])
-    private.github.refuse_tokens = False
-    with private.sessions.begin() as session:
-        session.execute(update(GithubDelivery).values(tries=0).where(GithubDelivery.handled_at.is_(None)))
+    assert "500" in str(private.outcomes()[0])
+    private.github.no_token = None
+    private.work()
+    assert private.runs() == []  # not yet due
+    private.ahead[0] = timedelta(seconds=60)
     private.work()
     assert len(private.runs()) == 1
+
+
+@pytest.mark.parametrize("refusal", [(404, "Not Found"), (403, "This installation has been suspended"), (422, "gone")])
+def test_where_the_app_is_no_more_the_delivery_is_dropped(
+    private: Any, github_settings: Any, refusal: tuple[int, str]
+) -> None:
+    private.github.no_token = refusal
+    private.send("pull_request", private.pull_request())
+    private.work()
+    assert private.outcomes()[0].endswith(f"no token, {refusal[0]}")
+    tried = private.tried()
+    private.ahead[0] = timedelta(days=2)
+    private.work()
+    assert private.tried() == tried
+    sources = Sources.of(github_settings.model_copy(update={"github_api_url": private.github.url}))
+    with private.sessions() as session:
+        assert sources.token_for(session, private.clone_url) is None

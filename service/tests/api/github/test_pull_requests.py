@@ -91,6 +91,16 @@ def test_what_needs_no_measurement_is_left_in_peace(side: Any, payload: dict[str
     assert (side.runs(), side.github.comments, side.github.checks) == ([], {}, {})
 
 
+@pytest.mark.parametrize("action", ["reopened", "ready_for_review", "synchronize"])
+def test_whichever_way_a_head_comes_it_is_measured_once(side: Any, action: str) -> None:
+    side.send("pull_request", side.pull_request("opened", draft=True))
+    side.send("pull_request", side.pull_request(action))
+    side.send("pull_request", side.pull_request(action))
+    side.work()
+    assert [run.head_sha for run in side.runs()] == [side.commits["refactor"]]
+    assert side.outcomes()[2] == "measured already"
+
+
 def test_a_label_asks_for_what_no_path_asked_for(side: Any) -> None:
     side.send("pull_request", side.pull_request(branch="triton"))
     label = {"name": "driftline"}
@@ -156,6 +166,8 @@ def test_commands_run_cancel_and_repeat(side: Any) -> None:
         ('/driftline run "canary V9"', "there is no lane 'canary V9'"),
         ("/driftline run against no-such-branch", "no-such-branch"),
         ("/driftline explain", "an exact McNemar test"),
+        ("/driftline status", "nothing was measured yet. `/driftline run` measures the head."),
+        ("/driftline cancel", "@maintainer: nothing runs for this pull request."),
     ],
 )
 def test_every_command_gets_an_answer(side: Any, said: str, answer: str) -> None:
@@ -232,6 +244,19 @@ def test_a_comment_that_was_deleted_is_written_again(side: Any) -> None:
     _finish(side, side.runs()[0].id, color="green", verdict=Verdict.EQUIVALENT)
     side.work()
     assert "All in all equivalent." in side.shown
+
+
+def test_a_limit_of_one_installation_is_kept_to_by_all_its_pull_requests(side: Any) -> None:
+    first = side.pull_request()
+    side.send("pull_request", first)
+    side.send("pull_request", first | {"pull_request": first["pull_request"] | {"number": 8}})
+    side.github.outage = [429]
+    side.work()
+    assert len(side.runs()) == 2
+    assert len(side.github.calls) == 1
+    side.ahead[0] = timedelta(seconds=91)
+    side.work()
+    assert {path.split("/")[5] for _, path in side.github.calls if "/issues/" in path} >= {"7", "8"}
 
 
 def test_a_bug_in_one_delivery_is_named_and_leaves_the_others(side: Any, monkeypatch: pytest.MonkeyPatch) -> None:
