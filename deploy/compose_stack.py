@@ -44,15 +44,16 @@ class Place:
     def here(self, service: str, text: str) -> str:
         """`text` with what only containers know replaced."""
         moves = (
+            ("/tmp/", f"{self.folder}/"),  # noqa: S108 - the container's; first, since the others may lead there
             ("/run/secrets", str(self.secrets)), ("/var/lib/driftline", str(self.folder / _volume(service))),
             ("/app/.venv-eval", str(ROOT / ".venv-eval")), ("http://service:8642", self.url),
-            ("0.0.0.0", "127.0.0.1"),  # noqa: S104 - replaced, not bound
         )  # fmt: skip
         for inside, outside in moves:
             text = text.replace(inside, outside)
         if text == "/app" or text.startswith("/app/"):
             return str(ROOT) + text.removeprefix("/app")
-        return str(self.port) if text == "8642" else text
+        whole = {"8642": str(self.port), "0.0.0.0": "127.0.0.1"}  # noqa: S104 - replaced, not bound
+        return whole.get(text, text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 import compose_stack
 import make_secrets
 import pytest
+from driftline_service import pulse
 from driftline_service.settings import SECRETS, Settings
 from driftline_worker.settings import WorkerSettings
 
@@ -91,6 +92,51 @@ def test_the_port_is_one_everywhere():
     assert f"service:{port}" in (ROOT / "dashboards/prometheus/prometheus.yml").read_text()
     assert f"127.0.0.1:{port}/healthz" in (ROOT / "Dockerfile").read_text()
     assert Settings.model_fields["bind_port"].default == int(port)
+
+
+def test_nothing_runs_as_root_without_limits_or_unwatched():
+    stages = (ROOT / "Dockerfile").read_text().split("\nFROM ")
+    users = {stage.split()[2]: "\nUSER driftline" in stage for stage in stages[1:]}
+    for name, service in COMPOSE["services"].items():
+        assert service["user"] not in ("root", "0") if "user" in service else users[service["build"]["target"]], name
+        assert service["deploy"]["resources"]["limits"]["memory"], name
+        checked = "test" in service.get("healthcheck", {}) or name == "service"  # the image's own
+        assert checked or name in ("migrate", "github", "worker"), name
+
+
+DOCUMENTED = re.findall(r"`(DRIFTLINE_\w+|GRAFANA_PORT)`", "".join(
+    line for line in (ROOT / "docs/deployment.md").read_text().splitlines() if line.startswith("| `")
+))  # fmt: skip
+
+
+def test_the_table_of_variables_is_what_the_file_takes():
+    taken = set(re.findall(r"\$\{(\w+):-", compose_stack.COMPOSE.read_text()))
+    assert set(DOCUMENTED) == taken - {"DRIFTLINE_GITHUB_APP_ID"}  # docs/github.md
+
+
+def test_every_variable_of_the_page_is_one_that_some_process_reads():
+    named = set(re.findall(r"\b(?:DRIFTLINE_[A-Z_]+[A-Z])\b", (ROOT / "docs/deployment.md").read_text()))
+    assert named <= _known("service") | _known("worker") | {"DRIFTLINE_PORT"}
+
+
+def test_the_reconcilers_health_check_looks_at_what_it_touches():
+    reconciler = COMPOSE["services"]["reconciler"]
+    _, _python, flag, module, file = reconciler["healthcheck"]["test"]
+    assert (flag, module) == ("-m", pulse.__name__)
+    assert file == reconciler["environment"]["DRIFTLINE_PULSE_FILE"]
+    assert any(file.startswith(f"{folder}/") for folder in reconciler["tmpfs"])
+
+
+def test_what_dot_env_says_arrives(tmp_path, monkeypatch):
+    make_secrets.make(tmp_path / "secrets")
+    given = {"DRIFTLINE_PRIVATE": "true", "DRIFTLINE_TRUSTED_PROXIES": '["10.0.0.0/8"]'}
+    process = compose_stack.process(
+        compose_stack.read_compose(given), "service", compose_stack.Place(tmp_path, tmp_path / "secrets", 8642)
+    )
+    for key, value in process.environment.items():
+        monkeypatch.setenv(key, value)
+    settings = Settings.from_environment()
+    assert (settings.private, settings.trusted_proxies) == (True, ("10.0.0.0/8",))
 
 
 def test_settings_given_by_the_file_are_accepted(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from driftline_service import logs
 from driftline_service.clock import now_utc
 from driftline_service.database.engine import make_engine
 from driftline_service.dispatch.celery_producer import CeleryProducer
+from driftline_service.pulse import touching
 from driftline_service.runs.reconciler import Reconciler
 from driftline_service.settings import Settings
 from driftline_service.stopping import stop_on_signals
@@ -24,7 +25,8 @@ def main() -> int:
         sys.stderr.write(f"driftline: {error}\n")
         return 1
     logs.configure(format=settings.log_format, level=settings.log_level)
-    Reconciler(make_engine(settings.database_url.get_secret_value()), producer, now_utc).run_forever(stop_on_signals())
+    reconciler = Reconciler(make_engine(settings.database_url.get_secret_value()), producer, now_utc)
+    reconciler.run_forever(stop_on_signals(), alive=touching(settings.pulse_file))
     return 0
 
 

@@ -14,9 +14,13 @@ JOBS_UNFINISHED = text("""
 """)
 
 OLDEST_QUEUED = text("""
-    select queue, extract(epoch from :now - min(greatest(created_at, coalesce(not_before, created_at))))
-    from jobs where state = 'queued' and coalesce(not_before, created_at) <= :now group by 1
+    select queue, extract(epoch from :now - min(outbox.not_before))
+    from jobs join outbox on outbox.job_id = jobs.id
+      and outbox.not_before between coalesce(jobs.not_before, '-infinity') and :now
+    where state = 'queued' group by 1
 """)
+"""Since its message was due, that is since a worker could have had it: a job that waits for its run's builds has none yet.
+Sent messages are kept for a day, so no age is above that."""
 
 JOB_OUTCOMES = text("""
     select kind, state, coalesce(failure_kind, '') as class, count(*)

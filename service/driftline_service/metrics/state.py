@@ -43,7 +43,7 @@ def _jobs(session: Session, now: datetime) -> Iterator[Metric]:
         "driftline_jobs", "Jobs that are queued or running", labels=["queue", "kind", "state"]
     )
     oldest = GaugeMetricFamily(
-        "driftline_oldest_queued_job_seconds", "Age of the job that has waited longest", labels=["queue"]
+        "driftline_oldest_queued_job_seconds", "How long the job has waited that waits longest", labels=["queue"]
     )
     yield _filled(unfinished, queries.rows(session, queries.JOBS_UNFINISHED))
     yield _filled(oldest, queries.rows(session, queries.OLDEST_QUEUED, now=now))

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from driftline.contracts.words import AttemptState, FailureKind, JobState
 from driftline_service.database.engine import Sessions
+from driftline_service.database.github_queries import MOST_TRIES
 from driftline_service.database.tables import Attempt, GithubDelivery, Job, OutboxMessage, Worker
 from driftline_service.metrics.state import QueueState
 from driftline_service.runs.leadership import Leadership
@@ -46,12 +47,22 @@ def test_jobs_that_wait_are_counted_with_the_age_of_the_oldest(
 ) -> None:
     with core_sessions.begin() as session:
         submit(session, world.new_run())
-        session.execute(update(Job).values(created_at=NOW - timedelta(seconds=90), queue="cpu"))
-        kinds = session.scalars(select(Job.kind).where(Job.state == JobState.QUEUED)).all()
+        session.execute(update(Job).values(created_at=NOW - timedelta(seconds=500), queue="cpu"))
+        session.execute(update(Job).where(Job.kind == "evaluate").values(queue="gpu-H100"))
+        session.execute(delete(OutboxMessage))
+        job = session.scalars(select(Job).where(Job.kind == "build")).first()
+        assert job is not None
+        for age in (90, 60):  # sent twice: nobody took the first
+            session.add(OutboxMessage(job_id=job.id, not_before=NOW - timedelta(seconds=age), sent_at=NOW))
+        kinds = session.scalars(select(Job.kind).where(Job.state == JobState.QUEUED, Job.queue == "cpu")).all()
     waiting = {kind: kinds.count(kind) for kind in kinds}
     assert waiting
     assert {k: _value(figures, "jobs", queue="cpu", kind=k, state="queued") for k in waiting} == waiting
     assert _value(figures, "oldest_queued_job_seconds", queue="cpu") == 90
+    assert _value(figures, "oldest_queued_job_seconds", queue="gpu-H100") is None  # its run still builds
+    with core_sessions.begin() as session:  # it failed meanwhile, and waits anew
+        session.execute(update(Job).where(Job.id == job.id).values(not_before=NOW - timedelta(seconds=60)))
+    assert _value(figures, "oldest_queued_job_seconds", queue="cpu") == 60
     assert _value(figures, "runs", state="queued") == 1
 
 
@@ -91,7 +102,7 @@ def test_webhooks_that_wait_are_counted_with_the_age_of_the_oldest(
     figures: CollectorRegistry, core_sessions: Sessions
 ) -> None:
     with core_sessions.begin() as session:
-        for name, age, tries in (("a", 70, 0), ("b", 20, 1), ("given up", 900, 5)):
+        for name, age, tries in (("a", 70, 0), ("b", 20, 1), ("given up", 900, MOST_TRIES)):
             received = NOW - timedelta(seconds=age)
             session.add(GithubDelivery(id=name, event="ping", payload={}, received_at=received, tries=tries))
         session.add(GithubDelivery(id="done", event="ping", payload={}, received_at=NOW, handled_at=NOW))
