@@ -23,9 +23,11 @@ from driftline_service.api import (
 )  # fmt: skip
 from driftline_service.api.body_limit import BodyLimit, BodyLimits
 from driftline_service.api.context import Context, ReadDep
+from driftline_service.api.hang_up import HangUp
 from driftline_service.api.host_check import HostCheck
 from driftline_service.api.openapi import document_errors
 from driftline_service.api.rate_limit import Buckets, RateLimit
+from driftline_service.api.safe_headers import SafeHeaders
 from driftline_service.api.wakeups import Wakeups
 from driftline_service.auth.hosts import HostRule
 from driftline_service.auth.token import AdminToken
@@ -100,12 +102,14 @@ def create_app(settings: Settings) -> FastAPI:
     for part in PARTS:
         app.include_router(part.router, dependencies=[ReadDep])
     document_errors(app)
+    app.add_middleware(HangUp)
     app.add_middleware(
         BodyLimit, limits=BodyLimits(settings.max_body_bytes, settings.max_worker_body_bytes, settings.max_import_bytes)
     )
     if buckets is not None:
         app.add_middleware(RateLimit, rates=settings.rates, buckets=buckets)
     app.add_middleware(HostCheck, rule=HostRule.of(settings))
+    app.add_middleware(SafeHeaders)
     app.add_middleware(RequestTimes, served=context.served)
     return app
 

@@ -98,6 +98,7 @@ class Settings(BaseSettings):
     unfinished_jobs: int = Field(
         default=0, ge=0, description="Jobs of one repository beyond which it gets no further run; 0: no limit"
     )
+    pulse_file: Path | None = Field(default=None, description="What the reconciler touches at each look: pulse.py")
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     embedded: bool = Field(default=False, description="Set by the embedded supervisor; pages say so")

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 
 from driftline.contracts.base import Name
 from driftline.contracts.worker_api import QUEUE_CPU
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 ENVIRONMENT_PREFIX = "DRIFTLINE_WORKER_"
@@ -100,6 +100,14 @@ class WorkerSettings(ChildSettings):
     cache_days: float = Field(default=30, gt=0, description="A mirror or tree unused for so long goes")
     clean_seconds: float = Field(default=600, gt=0, description="Between two clean-ups")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    @field_validator("concurrency")
+    @classmethod
+    def _one_job_a_gpu(cls, concurrency: int, info: ValidationInfo) -> int:
+        """Two engines on a GPU take each other's memory, and neither's speed says anything."""
+        if concurrency > 1 and info.data.get("gpu_type") is not None:
+            raise ValueError("a GPU does one job at a time; leave it out, and start one worker a GPU")
+        return concurrency
 
     @model_validator(mode="before")
     @classmethod

@@ -1,5 +1,6 @@
 """The worker as its own process: `python -m driftline_worker`, fed through both brokers, stopped by a signal."""
 
+import json
 import os
 import signal
 import subprocess
@@ -17,7 +18,8 @@ import redis
 from celery import Celery
 from driftline.contracts.worker_api import WORKER_TASK
 from driftline_worker import mailbox
-from driftline_worker.settings import PROJECT_ROOT, WorkerSettings
+from driftline_worker.celery_app import VISIBILITY_SECONDS, make_app
+from driftline_worker.settings import PROJECT_ROOT, ChildSettings, WorkerSettings
 
 REDIS = os.environ.get("DRIFTLINE_TEST_REDIS_URL", "redis://127.0.0.1:6379/0").rpartition("/")[0] + "/13"
 """A database of its own on the server that the tests are given."""
@@ -89,6 +91,9 @@ def test_messages_reach_a_running_worker(
         facts = service.bodies("claim")[0]["worker"]
         assert facts["name"] == "tested"
         assert len(facts["environment_id"]) == 64
+        lines = [json.loads(line) for line in log_of(tmp_path).splitlines() if "attempt begins" in line]
+        told = {(line["run_id"], line["job_id"] != "", line["attempt_id"] != "") for line in lines}
+        assert told == {(str(service.spec.run_id), True, True)}
         begun = time.monotonic()
         send(broker, queue, str(uuid4()), "timed")
         assert within(10, lambda: len(service.bodies("finish")) == 3), log_of(tmp_path)
@@ -126,6 +131,10 @@ def test_a_worker_that_is_stopped_gives_up_what_runs(
         ({"DRIFTLINE_WORKER_SERVICE_URL": "nowhere"}, "DRIFTLINE_WORKER_SERVICE_URL"),
         ({"DRIFTLINE_WORKER_BROKER_URL": "filesystem://relative"}, "absolute folder"),
         ({"DRIFTLINE_WORKER_EVAL_PYTHON": "/no/python"}, "make envs"),
+        (
+            {"DRIFTLINE_WORKER_GPU_TYPE": "H200", "DRIFTLINE_WORKER_CONCURRENCY": "2"},
+            "DRIFTLINE_WORKER_CONCURRENCY: Value error, a GPU does one job at a time",
+        ),
         ({"DRIFTLINE_WORKER_SANDBOX": "bubblewrap", "PATH": "/nowhere"}, "apt-get install bubblewrap"),
     ],
 )
@@ -163,6 +172,19 @@ def test_a_message_that_is_not_whole_yet_waits(tmp_path: Path) -> None:
         assert list(messages.iterdir()) == []
         (messages / "1_a.cpu.msg").write_text('{"late": 1}')
         assert channel._get("cpu") == {"late": 1}
+    app.close()
+
+
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:9/0", "filesystem:///tmp/broker"])
+def test_a_message_is_one_jobs_and_kept_until_it_is_done(url: str, tmp_path: Path) -> None:
+    """Late acknowledgement, one at a time; Redis gives it to nobody else while the longest child runs."""
+    app = make_app(url.replace("/tmp", str(tmp_path)), lambda job, token: None)
+    conf = app.conf
+    assert (conf.task_acks_late, conf.worker_prefetch_multiplier, conf.task_ignore_result) == (True, 1, True)
+    assert conf.accept_content == ["json"]
+    longest = ChildSettings.model_fields["total_seconds"].default
+    if url.startswith("redis"):
+        assert conf.broker_transport_options["visibility_timeout"] == VISIBILITY_SECONDS > longest
     app.close()
 
 

@@ -1,6 +1,5 @@
 """Caps on request bodies, by path, before anything reads them."""
 
-import json
 from dataclasses import dataclass
 
 from starlette.exceptions import HTTPException
@@ -49,7 +48,10 @@ class BodyLimit:
         limit = self._limits.of(scope["path"])
         if _declared(scope) > limit:
             await _drain(receive)
-            await _refuse(scope, send, limit)
+            headers = {"connection": "close"}
+            await problems.refuse(
+                scope, send, status=413, reason="body_too_large", detail=_detail(limit), headers=headers
+            )
             return
         seen = 0
 
@@ -85,10 +87,3 @@ async def _drain(receive: Receive) -> None:
 
 def _detail(limit: int) -> str:
     return f"the body is larger than {limit} bytes"
-
-
-async def _refuse(scope: Scope, send: Send, limit: int) -> None:
-    problem = problems.body(status=413, reason="body_too_large", detail=_detail(limit), instance=scope["path"])
-    headers = [(b"content-type", problems.MEDIA_TYPE.encode()), (b"connection", b"close")]
-    await send({"type": "http.response.start", "status": 413, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(problem).encode()})

@@ -1,7 +1,5 @@
 """Refuses requests whose Host or Origin auth/hosts.py does not allow, before anything else sees them."""
 
-import json
-
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -21,14 +19,7 @@ class HostCheck:
             headers = Headers(scope=scope)
             refusal = self._rule.refusal(method=scope["method"], host=headers.get("host"), origin=headers.get("origin"))
             if refusal is not None:
-                await _send_problem(scope["path"], refusal, send)
+                status, reason, detail = refusal
+                await problems.refuse(scope, send, status=status, reason=reason, detail=detail)
                 return
         await self._app(scope, receive, send)
-
-
-async def _send_problem(path: str, refusal: tuple[int, str, str], send: Send) -> None:
-    status, reason, detail = refusal
-    content = problems.body(status=status, reason=reason, detail=detail, instance=path)
-    headers = [(b"content-type", problems.MEDIA_TYPE.encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(content).encode()})

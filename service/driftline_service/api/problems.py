@@ -1,6 +1,7 @@
 """Every error as application/problem+json (RFC 9457) with a reason code. Texts are where the error is known."""
 
 import errno
+import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from math import ceil
@@ -14,12 +15,20 @@ from psycopg import errors as postgres_errors
 from pydantic import BaseModel, Field
 from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import Scope, Send
 
 from driftline_service.api.disk_space import shortage
 from driftline_service.intake.refusal import Refusal
 from driftline_service.logs import about, logger
 
 MEDIA_TYPE = "application/problem+json"
+
+HUNG_UP = "driftline.hung_up"
+"""Set in the scope of a request whose client left in the middle of its body (api/hang_up.py)."""
+
+LONGEST_LOGGED_PATH = 200
+"""Strangers choose it."""
 
 REASONS = {
     HTTPStatus.NOT_FOUND: "not_found",
@@ -72,9 +81,32 @@ def register(app: FastAPI) -> None:
     app.add_exception_handler(Refusal, _refusal)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _validation)
+    app.add_exception_handler(ClientDisconnect, _hung_up)
     app.add_exception_handler(DBAPIError, _database)
     app.add_exception_handler(psycopg.Error, _database)  # of connections that are not SQLAlchemy's
     app.add_exception_handler(Exception, _bug)
+
+
+def note_refusal(scope: Scope, *, status: int, reason: str) -> None:
+    """A line in the log for what a caller got wrong. Faults of ours are logged where they are known."""
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or scope.get(HUNG_UP):
+        return
+    ids = scope.get("path_params", {})
+    with about(run_id=ids.get("run_id"), job_id=ids.get("job_id")):
+        path = scope["path"][:LONGEST_LOGGED_PATH]
+        _log.info("request_refused", method=scope["method"], path=path, status=status, reason=reason)
+
+
+async def refuse(
+    scope: Scope, send: Send, *, status: int, reason: str, detail: str, headers: Mapping[str, str] | None = None
+) -> None:
+    """Answer a request from a middleware, before any route sees it."""
+    note_refusal(scope, status=status, reason=reason)
+    problem = body(status=status, reason=reason, detail=detail, instance=scope["path"])
+    told = {"content-type": MEDIA_TYPE, **(headers or {})}
+    raw = [(name.encode(), value.encode()) for name, value in told.items()]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": json.dumps(problem).encode()})
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -85,6 +117,7 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def _answer(request: Request, *, status: int, reason: str, detail: str, **more: Any) -> JSONResponse:
     headers = more.pop("headers", None)
+    note_refusal(request.scope, status=status, reason=reason)
     content = body(status=status, reason=reason, detail=detail, instance=request.url.path, **more)
     return JSONResponse(content, status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
@@ -124,6 +157,11 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
         detail=f"{first['field']}: {first['message']}; see /docs for an example",
         errors=found,
     )
+
+
+async def _hung_up(request: Request, _error: Exception) -> JSONResponse:
+    """Nobody hears this answer. It only counts the request as the client's mistake (api/hang_up.py logs it)."""
+    return _answer(request, status=400, reason="hung_up", detail="the connection ended within the body")
 
 
 async def _database(request: Request, error: Exception) -> JSONResponse:

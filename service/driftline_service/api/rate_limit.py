@@ -4,7 +4,6 @@ The counts lie in Redis, so that all replicas of the service share them. A Redis
 word stays right whoever asks, and a service that answers too much is better than one that answers nothing.
 """
 
-import json
 import math
 import time
 from hashlib import sha256
@@ -116,9 +115,7 @@ def bucket_of(address: str) -> str:
 
 async def _refuse(scope: Scope, send: Send, why: str, wait: float) -> None:
     seconds = max(1, math.ceil(wait))
-    problem = problems.body(
-        status=429, reason="too_many_requests", detail=f"{why}; try again in {seconds} s", instance=scope["path"]
-    )
-    headers = [(b"content-type", problems.MEDIA_TYPE.encode()), (b"retry-after", str(seconds).encode())]
-    await send({"type": "http.response.start", "status": 429, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(problem).encode()})
+    await problems.refuse(
+        scope, send, status=429, reason="too_many_requests", detail=f"{why}; try again in {seconds} s",
+        headers={"retry-after": str(seconds)},
+    )  # fmt: skip

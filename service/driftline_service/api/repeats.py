@@ -14,9 +14,11 @@ from pydantic import Field
 from driftline_service.api import problems
 from driftline_service.api.context import ContextDep, SubmitterDep
 from driftline_service.api.run_list import RunSummary, run_summary, unknown_run
+from driftline_service.clock import now_utc
 from driftline_service.database import audit, run_queries
 from driftline_service.database.event_queries import record
 from driftline_service.intake.request import MOST_REPEATS
+from driftline_service.runs.quota import check_quota
 from driftline_service.runs.repeating import repeat_of
 from driftline_service.runs.submission import submit
 
@@ -30,7 +32,7 @@ class RepeatRequest(Contract):
     arm: Arm | None = Field(default=None, description="both arms of this one commit: an A/A run; null: the pair again")
 
 
-@router.post("/repeats", status_code=201, responses=problems.responses(401, 403, 404, 422))
+@router.post("/repeats", status_code=201, responses=problems.responses(401, 403, 404, 422, 429))
 def repeat_run(
     who: SubmitterDep,
     run_id: UUID,
@@ -44,6 +46,7 @@ def repeat_run(
         if run is None:
             raise unknown_run(run_id)
         new = repeat_of(run, run_queries.lanes_of(session, run_id), times=body.times, arm=body.arm, created_by=who.name)
+        check_quota(session, new.repository_url, found.settings.quota, now_utc())
         made = submit(session, new)
         what = "the pair" if body.arm is None else f"{body.arm.value} with itself"
         record(session, run_id, "run_repeated", f"{what} is measured again, {body.times} times, by run {made}")

@@ -19,6 +19,7 @@ from driftline_service.clock import now_utc
 from driftline_service.database import audit, bisect_queries, run_queries
 from driftline_service.database.tables import Bisect
 from driftline_service.logs import logger
+from driftline_service.runs.quota import check_quota
 
 router = APIRouter(prefix="/api/v1/bisects", tags=["bisects"])
 
@@ -33,11 +34,13 @@ class BisectFilter(Contract):
     limit: int = Field(default=50, ge=1, le=LARGEST_PAGE)
 
 
-@router.post("", status_code=201, responses=problems.responses(401, 403, 413, 422, 503))
+@router.post("", status_code=201, responses=problems.responses(401, 403, 413, 422, 429, 503))
 def begin_bisect(who: SubmitterDep, body: BisectRequest, found: ContextDep, response: Response) -> BisectView:
-    """Search for the first commit after `good` from which the lane is worse. Each step is a run against `good`."""
+    """Search for the first commit after `good` from which the lane is worse. Each step is a run against `good`. A search that
+    was let in goes on to its end; its runs count against what its repository may have for others."""
     new = plan(body, lanes=found.lanes, settings=found.settings)
     with found.sessions.begin() as session:
+        check_quota(session, new.repository_url, found.settings.quota, now_utc())
         bisect = Bisect(
             repository_id=run_queries.repository_id(session, new.repository_url, new.main_branch), layout=new.layout,
             good=new.good.model_dump(mode="json"), commits=[each.model_dump(mode="json") for each in new.commits],

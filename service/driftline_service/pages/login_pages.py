@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from driftline_service.api.context import Context, ContextDep, caller
-from driftline_service.api.problems import Problem
+from driftline_service.api.problems import Problem, note_refusal
 from driftline_service.pages import renderer
 from driftline_service.pages.page_route import NotFound, PageRoute
 
@@ -48,6 +48,7 @@ async def log_in(request: Request, found: ContextDep) -> Response:
     try:
         await run_in_threadpool(caller, found, token)
     except Problem as error:
+        note_refusal(request.scope, status=error.status, reason=error.reason)
         return _form(found, target, problem=error.detail, status=403)
     answer = RedirectResponse(target, status_code=303)
     answer.set_cookie(

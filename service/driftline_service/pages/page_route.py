@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 
 from driftline_service.api.context import context
 from driftline_service.api.disk_space import shortage
-from driftline_service.api.problems import Problem
+from driftline_service.api.problems import Problem, note_refusal
 from driftline_service.logs import logger
 from driftline_service.pages import renderer
 
@@ -36,6 +36,7 @@ class PageRoute(APIRoute):
                 return _page(request, status=404, title="Not found", detail=str(error))
             except Problem as error:
                 if error.status in (401, 403):  # a private service, and a reader it does not know
+                    note_refusal(request.scope, status=error.status, reason=error.reason)
                     return RedirectResponse(_login_address(request), status_code=303)
                 raise
             except RequestValidationError as error:

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from driftline_service.database import attempt_queries, job_queries, outbox_queries
 from driftline_service.database.event_queries import record
 from driftline_service.database.tables import Attempt, Job
+from driftline_service.runs.elsewhere import LACKS, may_go_elsewhere
 from driftline_service.runs.states import may_become_job
 
 MAX_ATTEMPTS = 3
@@ -18,13 +19,13 @@ MAX_ATTEMPTS = 3
 DRAINED = "worker_stopped"
 """A worker that is stopped gives its attempt back, to be taken up at once."""
 
-AT_ONCE = frozenset({DRAINED, "worker_died"})
-"""Ends after which waiting helps nobody: the worker is gone, and the one that says so is there. One that died counts, since
-the job may be what kills it."""
+AT_ONCE = frozenset({DRAINED, "worker_died"}) | LACKS
+"""Ends after which waiting helps nobody: the worker is gone, and the one that says so is there, or
+another worker is to try. One that died counts, since the job may be what kills it."""
 
-NOT_COUNTED = frozenset({DRAINED, "disk_full"})
-"""Ends that say nothing of the work: a job whose worker is stopped, or has no disk left, waits until one can do it. A
-child cannot claim them (driftline_worker.ending)."""
+NOT_COUNTED = frozenset({DRAINED, "disk_full"}) | LACKS
+"""Ends that say nothing of the work: a job whose worker is stopped, has no disk left or lacks what it needs, waits until one
+can do it. A child cannot claim them (driftline_worker.ending)."""
 
 TIMED_OUT = frozenset({"child_silent", "child_too_slow", "cpu_limit"})
 """Failures that cost a worker the whole of a limit. What hangs twice hangs again: there is no third attempt, and no
@@ -78,7 +79,7 @@ def give_up(session: Session, attempt: Attempt, failure: AttemptFailure, now: da
     job = session.get_one(Job, attempt.job_id)
     text = f"{title(job)}: attempt {attempt.number}: {failure.reason}: {failure.message}".rstrip(": ")
     record(session, job.run_id, "attempt_lost" if lost else "attempt_failed", text, job_id=job.id)
-    if _is_last(session, job, failure):
+    if _is_last(session, job, failure, attempt.worker_name, now):
         _fail(session, job, failure, now)
     else:
         _queue_again(session, job, failure, now)
@@ -92,8 +93,10 @@ def title(job: Job) -> str:
     return f"{words}, pair {job.pair + 1}" if job.pair else words
 
 
-def _is_last(session: Session, job: Job, failure: AttemptFailure) -> bool:
+def _is_last(session: Session, job: Job, failure: AttemptFailure, worker: str, now: datetime) -> bool:
     """Whether another attempt would only cost time."""
+    if failure.reason in LACKS:
+        return not may_go_elsewhere(session, job, worker, now)
     if not failure.kind.retried:
         return True
     if failure.reason in NOT_COUNTED:

@@ -68,9 +68,10 @@ class Reconciler:
         self._sweep()
         return True
 
-    def run_forever(self, stop: StopEvent) -> None:
-        """Look until `stop` is set. A database that goes away is waited for."""
+    def run_forever(self, stop: StopEvent, alive: Callable[[], None] = lambda: None) -> None:
+        """Look until `stop` is set, and say `alive` at each turn. A database that goes away is waited for."""
         while not stop.is_set():
+            alive()
             try:
                 self.step()
                 self._leadership.wait(LONGEST_PAUSE)

@@ -12,7 +12,7 @@ from driftline_service.database import attempt_queries, job_queries, outbox_quer
 from driftline_service.database.event_queries import record
 from driftline_service.database.tables import Attempt, Job, Run
 from driftline_service.dispatch import tokens
-from driftline_service.runs import fresh_pairs, planner
+from driftline_service.runs import elsewhere, fresh_pairs, planner
 from driftline_service.runs.outcomes import title
 from driftline_service.worker_api.specs import spec_of
 
@@ -34,7 +34,7 @@ def claim(
     worker_queries.remember_worker(
         session, facts, now
     )  # after the job's lock, as reports do: else they block each other
-    if fresh_pairs.left_to_another(session, job, facts, now):
+    if any(rule.left_to_another(session, job, facts, now) for rule in (fresh_pairs, elsewhere)):
         return None
     attempt, secret = _new_attempt(session, job, facts, lease=lease, now=now)
     job_queries.move_job(session, job.id, expected=(JobState.QUEUED,), state=JobState.RUNNING,

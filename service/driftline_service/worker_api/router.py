@@ -54,7 +54,9 @@ def claim_job(job_id: UUID, token: Token, body: Body, sessions: Factory, lease: 
     with about(job_id=job_id), sessions.begin() as session:
         found = claiming.claim(session, job_id, token, request.worker, lease=lease, now=now_utc())
     if found is None:  # told after the commit, in which the job's next message was put
-        raise Problem(409, "left_to_another", f"job {job_id} repeats what this worker measured; another is to take it")
+        raise Problem(
+            409, "left_to_another", f"job {job_id} is for another worker: this one measured it, or lacks what it needs"
+        )
     sources: Sources | None = getattr(http.app.state, "sources", None)
     if sources is None:
         return found

@@ -109,11 +109,13 @@ def serving(settings: Settings) -> Iterator[httpx.Client]:
         assert thread.is_alive(), "the application did not start"
         time.sleep(0.01)
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=20) as opened:
-        yield opened
-    server.should_exit = True
-    thread.join(10)
-    listener.close()
+    try:
+        with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=20) as opened:
+            yield opened
+    finally:  # else a test that fails inside leaves a thread that nothing ends
+        server.should_exit = True
+        thread.join(10)
+        listener.close()
 
 
 KERNELS = PROJECT / "kernels" / "src" / "mamba2_varlen"

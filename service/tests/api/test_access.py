@@ -182,3 +182,25 @@ def test_logging_in_never_leads_elsewhere(private_client: httpx.Client, target: 
     answer = private_client.post("/login", data={"token": ADMIN, "next": target})
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     private_client.cookies.clear()
+
+
+def test_every_answer_says_how_a_browser_is_to_take_it(client: httpx.Client, make: Make) -> None:
+    bearer = {"Authorization": f"Bearer {make(scope='read')['token']}"}
+    answers = [
+        client.get("/api/v1/lanes"), client.get("/api/v1/nowhere"), client.post("/api/v1/tokens", json={}, headers=bearer),
+        client.get("/healthz"), client.get("/", headers={"Host": "evil.example"}), client.get("/"),
+        client.get("/static/style.css"),
+    ]  # fmt: skip
+    assert {answer.headers.get("x-content-type-options") for answer in answers} == {"nosniff"}
+    assert {answer.headers.get("referrer-policy") for answer in answers} == {"same-origin"}
+    assert {answer.headers.get("cache-control") for answer in answers[:3]} == {"no-store"}
+    assert "max-age" in answers[-1].headers["cache-control"]
+
+
+def test_no_other_site_may_read_through_a_browser(client: httpx.Client) -> None:
+    foreign = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
+    for answer in (client.options("/api/v1/runs", headers=foreign), client.get("/api/v1/runs", headers=foreign)):
+        assert not [name for name in answer.headers if name.startswith("access-control-")]
+    written = client.post("/login", data={"token": ADMIN}, headers=foreign)
+    assert _reason(written) == (403, "foreign_origin")
+    assert "set-cookie" not in written.headers

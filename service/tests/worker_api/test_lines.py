@@ -167,6 +167,24 @@ def test_no_wrong_token_reports(world, evaluation):
     assert world.worker.report(unknown, []).status_code == 401
 
 
+def test_another_jobs_token_reports_nothing(world):
+    """The token of a living attempt opens that attempt alone; so does a claim token that was spent."""
+    messages = world.evaluating()
+    mine, other = (world.worker.claim(message) for message in messages[:2])
+    before = attempt(world, other)
+    for token in (mine.attempt_token, messages[1][2]):
+        forged = other.model_copy(update={"attempt_token": token})
+        answers = (
+            world.worker.report(forged, world.worker.lines(other.spec)),
+            world.worker.finish(forged, 0),
+            world.worker.post(f"/attempts/{other.attempt_id}/heartbeat", token),
+        )
+        assert {(answer.status_code, answer.json()["reason"]) for answer in answers} == {(401, "wrong_token")}
+    after = attempt(world, other)
+    assert (after.state, after.lease_until, after.next_sequence) == (AttemptState.RUNNING, before.lease_until, 0)
+    assert stored(world, other) == ()
+
+
 GARBAGE = (b"", b"{", b"[]", b"\xff\xfe", b"[" * 200_000, b'{"sequence": -1, "lines": []}', b'{"sequence": 0}')
 
 
