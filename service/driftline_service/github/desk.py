@@ -17,7 +17,7 @@ from driftline_service.database.github_tables import GithubDelivery, GithubPull
 from driftline_service.github import events, installations
 from driftline_service.github.client import Client, GithubDown, Uninstalled
 from driftline_service.github.commands import FREE, HELP, Command, Misunderstood, Verb, parse
-from driftline_service.github.measuring import Measuring, how_to_begin
+from driftline_service.github.measuring import ForNow, Measuring, how_to_begin
 from driftline_service.logs import logger
 from driftline_service.runs.cancellation import cancel
 
@@ -26,6 +26,9 @@ ACTIONS = frozenset({"opened", "reopened", "synchronize", "ready_for_review", "l
 
 MOST_BUGS = 5
 """A delivery in whose handling something broke so often is left as it is, with its error."""
+
+MOST_FOR_NOW = 5
+"""Tries after a repository that git cannot read, within some two minutes: somebody may wait for the answer."""
 
 _log = logger("driftline.github")
 
@@ -49,6 +52,8 @@ class Desk:
             try:
                 with session.begin_nested():
                     outcome = self._handle(session, delivery)
+                    if isinstance(outcome, ForNow) and delivery.tries < MOST_FOR_NOW:
+                        raise GithubDown(outcome)  # back to where it was; the last try tells whoever asked
             except Uninstalled as error:
                 outcome = f"dropped: {error}"
             except GithubDown as error:

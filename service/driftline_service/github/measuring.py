@@ -1,6 +1,6 @@
 """Makes runs for pull requests and for main: which commits, when not, and what is said instead."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -33,6 +33,11 @@ NOBODY = "github"
 SILENT = frozenset({"no_kernels", "same_commit", "layouts_differ"})
 """Refusals of a pull request that nobody asked to measure: it is not about kernels."""
 
+AWAY = frozenset({"unreachable_repository", "git_timeout", "git_failed", "disk_full"})
+"""Refusals that may be none in a minute: a server of git that is away says nothing of the commit."""
+
+NOT_YET = AWAY | {"unknown_commit"}
+"""Of a commit that GitHub itself has just told of: its servers for git may not have it yet."""
 
 MOST_CONFLICTS = 3
 """Files that are named."""
@@ -40,6 +45,10 @@ MOST_CONFLICTS = 3
 
 UNDONE = frozenset({RunState.CANCELLED, RunState.SUPERSEDED})
 """How a run of the present head may have ended and yet have measured nothing: closed and opened again, pushed back to."""
+
+
+class ForNow(str):
+    """An outcome that may be another soon, if the same is tried again."""
 
 
 def how_to_begin(pull: GithubPull) -> str:
@@ -76,7 +85,7 @@ class Measuring:
         try:
             new = self._planned(session, pull, name=name)
         except Refusal as refusal:
-            return self._refused(pull, refusal, loud=asked and refusal.reason not in SILENT)
+            return self._refused(pull, refusal, loud=asked and refusal.reason not in SILENT, again=NOT_YET)
         if not asked and (new.base.kernel_tree == new.head.kernel_tree or len(new.unreachable) == len(new.lanes)):
             return "touches no kernel that a lane can see"
         if (kept := _same_code(session, runs, new)) is not None:
@@ -115,8 +124,11 @@ class Measuring:
             with self._allowed_to_read(session, request.repo):
                 key = f"{MAIN_KEY}{event.after}"
                 new = plan(request, lanes=self._lanes, settings=self._settings, idempotency_key=key)
-        except (Refusal, ValidationError) as refusal:
-            return f"not measured: {refusal}"
+        except ValidationError as error:
+            return f"not measured: {error}"
+        except Refusal as refusal:
+            told = f"not measured: {refusal}"
+            return ForNow(told) if refusal.reason in NOT_YET else told
         if new.base.kernel_tree == new.head.kernel_tree:
             return "touches no kernels"
         try:
@@ -177,8 +189,9 @@ class Measuring:
         return f"run {run_id}" + (f", {len(older)} superseded" if older else "")
 
     @staticmethod
-    def _refused(pull: GithubPull, refusal: Refusal, *, loud: bool) -> str:
+    def _refused(pull: GithubPull, refusal: Refusal, *, loud: bool, again: Container[str] = AWAY) -> str:
         if loud:
             pull.look = True
             pull.notice = f"Not measured: {refusal}."
-        return f"refused: {refusal.reason}"
+        told = f"refused: {refusal.reason}"
+        return ForNow(told) if refusal.reason in again else told

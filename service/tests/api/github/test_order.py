@@ -1,6 +1,7 @@
 """GitHub away while deliveries are handled: each waits its time, none is lost, and what is about one pull request keeps its
 order."""
 
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -93,3 +94,46 @@ def test_a_delivery_is_put_off_at_least_as_long_as_asked(wait: int, age: int) ->
     put_off(delivery, until)
     assert delivery.tries >= 1
     assert delivery.received_at + delivery.tries**2 * AGAIN >= until
+
+
+@pytest.fixture
+def moved_away(side: Any) -> Iterator[Callable[[], None]]:
+    """The repository, where git finds nothing until it is called."""
+    there, away = side.repository, side.repository.with_name("away")
+    there.rename(away)
+    yield lambda: away.rename(there) and None
+    if away.exists():
+        away.rename(there)
+
+
+@pytest.mark.parametrize("event", ["pull_request", "push"])
+def test_what_git_cannot_read_for_a_moment_is_measured_after(
+    side: Any, moved_away: Callable[[], None], event: str
+) -> None:
+    push = {"ref": "refs/heads/main", "before": side.commits["main"], "after": side.commits["triton"]}
+    side.send(event, side.pull_request() if event == "pull_request" else side.common() | push)
+    side.work()
+    assert (len(_waiting(side)), side.runs()) == (1, [])
+    moved_away()
+    side.ahead[0] = timedelta(seconds=30)
+    side.work()
+    (outcome,) = side.outcomes()
+    assert outcome.startswith("run ")
+
+
+def test_a_commit_that_git_does_not_have_yet_is_waited_for(side: Any) -> None:
+    known, side.commits = side.commits, side.commits | {"refactor": "ab" * 20}
+    side.send("pull_request", side.pull_request())
+    side.commits = known
+    side.work()
+    assert [one.outcome for one in _waiting(side)] == ["refused: unknown_commit"]
+
+
+def test_who_asks_for_what_git_cannot_read_is_told_in_minutes(side: Any, moved_away: Callable[[], None]) -> None:
+    side.send("pull_request", side.pull_request(labels=[{"name": "driftline"}]))
+    for seconds in range(0, 160, 10):
+        side.ahead[0] = timedelta(seconds=seconds)
+        side.work()
+    assert _waiting(side) == []
+    assert "Not measured" in side.shown
+    assert str(side.repository) in side.shown

@@ -1,6 +1,9 @@
 """Webhooks at the door: signed, once, in bounds, answered before anything is done."""
 
+import hmac
 import json
+from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 
 import httpx
@@ -11,6 +14,10 @@ from .conftest import SECRET
 
 def _reason(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["reason"]
+
+
+def _signature(body: bytes) -> str:
+    return "sha256=" + hmac.new(SECRET.encode(), body, sha256).hexdigest()
 
 
 def test_a_signed_delivery_is_kept_once(side: Any) -> None:
@@ -27,6 +34,20 @@ def test_a_forged_body_changes_nothing(side: Any) -> None:
     assert side.outcomes() == []
 
 
+def test_a_body_cut_short_under_the_signature_of_the_whole_changes_nothing(side: Any) -> None:
+    body = json.dumps(side.pull_request()).encode()
+    headers = {"X-GitHub-Event": "pull_request", "X-GitHub-Delivery": "cut", "X-Hub-Signature-256": _signature(body)}
+    assert _reason(side.client.post("/github/webhook", content=body[:-1], headers=headers)) == (401, "wrong_signature")
+    assert side.outcomes() == []
+
+
+def test_another_body_under_an_id_that_was_here_changes_nothing(side: Any) -> None:
+    side.send("ping", side.common(), delivery="d-2")
+    assert side.send("pull_request", side.pull_request(), delivery="d-2").json()["kept"] is False
+    side.work()
+    assert (side.outcomes(), side.runs()) == (["nothing to do"], [])
+
+
 @pytest.mark.parametrize("signature", [None, "", "sha1=abc", "sha256=", "sha256=" + "0" * 64, "sha256=é"])
 def test_a_signature_that_is_none_is_refused(side: Any, signature: str | None) -> None:
     headers = [(b"X-GitHub-Event", b"ping"), (b"X-GitHub-Delivery", b"x")]
@@ -38,11 +59,7 @@ def test_a_signature_that_is_none_is_refused(side: Any, signature: str | None) -
 
 @pytest.mark.parametrize("payload", ["[]", "nonsense", '{"a": ', "[" * 100_000])
 def test_a_signed_body_that_is_no_object_is_refused(side: Any, payload: str) -> None:
-    import hmac
-    from hashlib import sha256
-
-    signature = "sha256=" + hmac.new(SECRET.encode(), payload.encode(), sha256).hexdigest()
-    headers = {"X-GitHub-Event": "ping", "X-GitHub-Delivery": "x", "X-Hub-Signature-256": signature}
+    headers = {"X-GitHub-Event": "ping", "X-GitHub-Delivery": "x", "X-Hub-Signature-256": _signature(payload.encode())}
     answer = side.client.post("/github/webhook", content=payload.encode(), headers=headers)
     assert _reason(answer) == (400, "malformed")
 
@@ -52,6 +69,23 @@ def test_more_than_ten_megabytes_are_refused(side: Any) -> None:
         "/github/webhook", content=b"x" * (10 * (1 << 20) + 1), headers={"X-GitHub-Event": "ping"}
     )
     assert _reason(answer) == (413, "body_too_large")
+
+
+@pytest.mark.parametrize("megabytes", [11, 100])
+def test_a_body_of_no_stated_length_is_read_no_further_than_ten_megabytes(side: Any, megabytes: int) -> None:
+    read = 0
+
+    def body() -> Iterator[bytes]:
+        nonlocal read
+        for _ in range(megabytes):
+            yield bytes(1 << 20)
+            read += 1
+
+    try:
+        assert _reason(side.client.post("/github/webhook", content=body())) == (413, "body_too_large")
+    except (httpx.WriteError, httpx.ReadError, httpx.RemoteProtocolError):  # cut off in the midst of it
+        assert read < megabytes
+    assert side.outcomes() == []
 
 
 def test_text_that_postgresql_cannot_hold_is_kept(side: Any) -> None:
