@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from driftline.contracts.base import Name
-from driftline.contracts.worker_api import QUEUE_CPU
+from driftline.contracts.worker_api import QUEUE_CPU, queue_of
 from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -130,4 +130,4 @@ class WorkerSettings(ChildSettings):
     def served_queues(self) -> tuple[str, ...]:
         if self.queues:
             return self.queues
-        return (QUEUE_CPU,) if self.gpu_type is None else (QUEUE_CPU, f"gpu-{self.gpu_type}")
+        return (QUEUE_CPU,) if self.gpu_type is None else (QUEUE_CPU, queue_of(self.gpu_type))

@@ -103,4 +103,16 @@ WORKER_TASK = "driftline.work"
 """Celery task name. Arguments: job_id (str), claim_token (str). The message is a hint: it may be lost or come twice."""
 
 QUEUE_CPU = "cpu"
-"""Queue of jobs that need no GPU. GPU lanes use `gpu-<gpu type>`."""
+"""Queue of jobs that need no GPU."""
+
+_QUEUE_GPU = "gpu-"
+
+
+def queue_of(gpu_type: str | None) -> str:
+    """Where work for a GPU of this type waits; None: for work that needs none."""
+    return QUEUE_CPU if gpu_type is None else f"{_QUEUE_GPU}{gpu_type}"
+
+
+def gpu_type_of(queue: str) -> str | None:
+    """The inverse of `queue_of`."""
+    return None if queue == QUEUE_CPU else queue.removeprefix(_QUEUE_GPU)

@@ -50,7 +50,7 @@ class BodyLimit:
             await _drain(receive)
             headers = {"connection": "close"}
             await problems.refuse(
-                scope, send, status=413, reason="body_too_large", detail=_detail(limit), headers=headers
+                scope, receive, send, status=413, reason="body_too_large", detail=_detail(limit), headers=headers
             )
             return
         seen = 0

@@ -20,6 +20,6 @@ class HostCheck:
             refusal = self._rule.refusal(method=scope["method"], host=headers.get("host"), origin=headers.get("origin"))
             if refusal is not None:
                 status, reason, detail = refusal
-                await problems.refuse(scope, send, status=status, reason=reason, detail=detail)
+                await problems.refuse(scope, receive, send, status=status, reason=reason, detail=detail)
                 return
         await self._app(scope, receive, send)

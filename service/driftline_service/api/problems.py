@@ -1,7 +1,6 @@
 """Every error as application/problem+json (RFC 9457) with a reason code. Texts are where the error is known."""
 
 import errno
-import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from math import ceil
@@ -16,7 +15,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy.exc import DBAPIError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.types import Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from driftline_service.api.disk_space import shortage
 from driftline_service.intake.refusal import Refusal
@@ -98,15 +97,18 @@ def note_refusal(scope: Scope, *, status: int, reason: str) -> None:
 
 
 async def refuse(
-    scope: Scope, send: Send, *, status: int, reason: str, detail: str, headers: Mapping[str, str] | None = None
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    *,
+    status: int,
+    reason: str,
+    detail: str,
+    headers: Mapping[str, str] | None = None,
 ) -> None:
     """Answer a request from a middleware, before any route sees it."""
-    note_refusal(scope, status=status, reason=reason)
-    problem = body(status=status, reason=reason, detail=detail, instance=scope["path"])
-    told = {"content-type": MEDIA_TYPE, **(headers or {})}
-    raw = [(name.encode(), value.encode()) for name, value in told.items()]
-    await send({"type": "http.response.start", "status": status, "headers": raw})
-    await send({"type": "http.response.body", "body": json.dumps(problem).encode()})
+    answer = _answer(scope, status=status, reason=reason, detail=detail, headers=headers)
+    await answer(scope, receive, send)
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -115,16 +117,16 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
 
 
-def _answer(request: Request, *, status: int, reason: str, detail: str, **more: Any) -> JSONResponse:
+def _answer(scope: Scope, *, status: int, reason: str, detail: str, **more: Any) -> JSONResponse:
     headers = more.pop("headers", None)
-    note_refusal(request.scope, status=status, reason=reason)
-    content = body(status=status, reason=reason, detail=detail, instance=request.url.path, **more)
+    note_refusal(scope, status=status, reason=reason)
+    content = body(status=status, reason=reason, detail=detail, instance=scope["path"], **more)
     return JSONResponse(content, status_code=status, media_type=MEDIA_TYPE, headers=headers)
 
 
 async def _problem(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, Problem)  # noqa: S101 - registered for it alone; so below
-    return _answer(request, status=error.status, reason=error.reason, detail=error.detail, headers=error.headers)
+    return _answer(request.scope, status=error.status, reason=error.reason, detail=error.detail, headers=error.headers)
 
 
 async def _refusal(request: Request, error: Exception) -> JSONResponse:
@@ -132,7 +134,7 @@ async def _refusal(request: Request, error: Exception) -> JSONResponse:
     headers = (
         None if error.retry_after is None else {"Retry-After": str(max(1, ceil(error.retry_after.total_seconds())))}
     )
-    return _answer(request, status=error.status, reason=error.reason, detail=str(error), headers=headers)
+    return _answer(request.scope, status=error.status, reason=error.reason, detail=str(error), headers=headers)
 
 
 async def _http(request: Request, error: Exception) -> JSONResponse:
@@ -140,7 +142,7 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
     reason, detail = REASONS.get(HTTPStatus(error.status_code), "http_error"), str(error.detail)
     if error.status_code == HTTPStatus.BAD_REQUEST:  # FastAPI's own: no UTF-8, or endless nesting
         reason, detail = "malformed", "the body cannot be read as JSON in UTF-8; see /docs for an example"
-    return _answer(request, status=error.status_code, reason=reason, detail=detail, headers=error.headers)
+    return _answer(request.scope, status=error.status_code, reason=reason, detail=detail, headers=error.headers)
 
 
 async def _validation(request: Request, error: Exception) -> JSONResponse:
@@ -151,7 +153,7 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
     ]
     first = found[0]
     return _answer(
-        request,
+        request.scope,
         status=422,
         reason="malformed",
         detail=f"{first['field']}: {first['message']}; see /docs for an example",
@@ -161,7 +163,7 @@ async def _validation(request: Request, error: Exception) -> JSONResponse:
 
 async def _hung_up(request: Request, _error: Exception) -> JSONResponse:
     """Nobody hears this answer. It only counts the request as the client's mistake (api/hang_up.py logs it)."""
-    return _answer(request, status=400, reason="hung_up", detail="the connection ended within the body")
+    return _answer(request.scope, status=400, reason="hung_up", detail="the connection ended within the body")
 
 
 async def _database(request: Request, error: Exception) -> JSONResponse:
@@ -172,13 +174,18 @@ async def _database(request: Request, error: Exception) -> JSONResponse:
     if isinstance(told, postgres_errors.DiskFull):
         _log.error("disk_full", path=request.url.path)
         return _answer(
-            request, status=507, reason="disk_full", detail="the database's disk is full; free space and try again"
+            request.scope,
+            status=507,
+            reason="disk_full",
+            detail="the database's disk is full; free space and try again",
         )
     if isinstance(told, psycopg.OperationalError) or lost:
         _log.warning("database_unavailable", path=request.url.path, error=str(told))
         detail = "the database does not answer just now; nothing was stored, "
         detail += shortage(getattr(request.app.state, "settings", None)) or "try again in a moment"
-        return _answer(request, status=503, reason="database_unavailable", detail=detail, headers={"Retry-After": "2"})
+        return _answer(
+            request.scope, status=503, reason="database_unavailable", detail=detail, headers={"Retry-After": "2"}
+        )
     return await _bug(request, error)
 
 
@@ -186,10 +193,10 @@ async def _bug(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         _log.error("disk_full", path=request.url.path, file=error.filename)
         return _answer(
-            request, status=507, reason="disk_full", detail="the service's disk is full; free space, try again"
+            request.scope, status=507, reason="disk_full", detail="the service's disk is full; free space, try again"
         )
     ids = request.path_params
     with about(run_id=ids.get("run_id"), job_id=ids.get("job_id")):
         _log.error("unhandled_error", method=request.method, path=request.url.path, exc_info=error)
     detail = "the service failed on this request; its log says why"
-    return _answer(request, status=500, reason="internal_error", detail=detail)
+    return _answer(request.scope, status=500, reason="internal_error", detail=detail)

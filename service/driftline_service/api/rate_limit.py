@@ -82,7 +82,7 @@ class RateLimit:
             for key, per_minute, whose in _counted(scope, self._rates):
                 wait = await self._buckets.wait(key, per_minute)
                 if wait > 0:
-                    await _refuse(scope, send, f"{whose} made more than {per_minute} requests a minute", wait)
+                    await _refuse(scope, receive, send, f"{whose} made more than {per_minute} requests a minute", wait)
                     return
         await self._app(scope, receive, send)
 
@@ -113,9 +113,9 @@ def bucket_of(address: str) -> str:
     return f"{IPv6Address(int(parsed) >> 64 << 64)}/64"
 
 
-async def _refuse(scope: Scope, send: Send, why: str, wait: float) -> None:
+async def _refuse(scope: Scope, receive: Receive, send: Send, why: str, wait: float) -> None:
     seconds = max(1, math.ceil(wait))
     await problems.refuse(
-        scope, send, status=429, reason="too_many_requests", detail=f"{why}; try again in {seconds} s",
+        scope, receive, send, status=429, reason="too_many_requests", detail=f"{why}; try again in {seconds} s",
         headers={"retry-after": str(seconds)},
     )  # fmt: skip

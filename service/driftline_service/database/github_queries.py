@@ -5,18 +5,14 @@ from datetime import datetime, timedelta
 from math import ceil, sqrt
 from uuid import UUID
 
-from driftline.contracts.words import JobState
 from sqlalchemy import ColumnElement, Text, cast, delete, func, or_, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, aliased
 
 from driftline_service.database.github_tables import GithubDelivery, GithubPull, GithubRun, GithubSource
-from driftline_service.database.job_tables import Job
 from driftline_service.database.run_queries import ACTIVE
 from driftline_service.database.run_tables import Repository, Run
-from driftline_service.runs.priority import MAIN_KEY, priority_of
-
-UNFINISHED = tuple(state for state in JobState if not state.finished)
+from driftline_service.runs.priority import MAIN_KEY
 
 AGAIN = timedelta(seconds=5)
 """A delivery that failed n times is due n * n of these after it came: soon at first, after a day every 22 minutes. So no
@@ -179,13 +175,3 @@ def leave_alone(session: Session, installation_id: int, until: datetime) -> None
     sooner = or_(GithubPull.next_try_at.is_(None), GithubPull.next_try_at < until)
     statement = update(GithubPull).where(GithubPull.installation_id == installation_id, sooner)
     session.execute(statement.values(next_try_at=until))
-
-
-def runs_before(session: Session, run_id: UUID) -> int:
-    """Unfinished runs that are served sooner on a queue that the run still needs."""
-    this, their_job, own_job = aliased(Run), aliased(Job), aliased(Job)
-    own = select(own_job.queue).where(own_job.run_id == run_id, own_job.state.in_(UNFINISHED))
-    sooner = tuple_(priority_of(Run), Run.created_at) < tuple_(priority_of(this), this.created_at)
-    query = select(func.count(Run.id.distinct())).select_from(Run).join(their_job, their_job.run_id == Run.id)
-    query = query.join(this, this.id == run_id).where(Run.id != run_id, Run.state.in_(ACTIVE), sooner)
-    return session.scalars(query.where(their_job.state.in_(UNFINISHED), their_job.queue.in_(own))).one()

@@ -11,6 +11,7 @@ from driftline.contracts.words import JobState, RunState
 from sqlalchemy import Select, bindparam, func, or_, select, tuple_, update
 from sqlalchemy.orm import Session, aliased
 
+from driftline_service.database.run_queries import ACTIVE
 from driftline_service.database.tables import Attempt, Job, OutboxMessage, Run, RunLane
 from driftline_service.runs.priority import priority_of
 
@@ -136,3 +137,13 @@ def runs_of_jobs(session: Session, job_ids: Iterable[UUID]) -> dict[UUID, UUID]:
     """job -> its run."""
     rows = session.execute(select(Job.id, Job.run_id).where(Job.id.in_(tuple(job_ids))))
     return {job_id: owner for job_id, owner in rows.all()}  # noqa: C416 - a Row is no pair to mypy
+
+
+def runs_before(session: Session, run_id: UUID) -> int:
+    """Unfinished runs that are served sooner on a queue that the run still needs."""
+    this, their_job, own_job = aliased(Run), aliased(Job), aliased(Job)
+    own = select(own_job.queue).where(own_job.run_id == run_id, own_job.state.in_(UNFINISHED))
+    sooner = tuple_(priority_of(Run), Run.created_at) < tuple_(priority_of(this), this.created_at)
+    query = select(func.count(Run.id.distinct())).select_from(Run).join(their_job, their_job.run_id == Run.id)
+    query = query.join(this, this.id == run_id).where(Run.id != run_id, Run.state.in_(ACTIVE), sooner)
+    return session.scalars(query.where(their_job.state.in_(UNFINISHED), their_job.queue.in_(own))).one()

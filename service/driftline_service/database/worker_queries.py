@@ -1,6 +1,7 @@
 """Named queries on workers."""
 
-from datetime import datetime
+from collections.abc import Collection
+from datetime import datetime, timedelta
 
 from driftline.contracts.words import AttemptState
 from driftline.contracts.worker_api import WorkerFacts
@@ -9,6 +10,9 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session
 
 from driftline_service.database.tables import Attempt, Job, Worker
+
+SEEN = timedelta(days=1)
+"""A worker that was not heard of for so long is gone. One without work says nothing, so this is generous."""
 
 
 def remember_worker(session: Session, facts: WorkerFacts, now: datetime) -> None:
@@ -28,10 +32,16 @@ def is_busy(session: Session, queue: str) -> bool:
     return session.execute(query).first() is not None
 
 
-def is_another(session: Session, facts: WorkerFacts, gpu_type: str | None, *, seen_since: datetime) -> bool:
-    """Whether another worker of the same environment could serve such a lane; `gpu_type` as in `latest_environment`."""
-    query = select(Worker.name).where(Worker.name != facts.name, Worker.last_seen >= seen_since)
-    query = query.where(Worker.facts["environment_id"].astext == facts.environment_id)
+def is_another(
+    session: Session, gpu_type: str | None, now: datetime, *, than: Collection[str], environment_id: str | None = None
+) -> bool:
+    """Whether a worker that is none of these could serve such a lane; `gpu_type` as in `latest_environment`.
+
+    `environment_id`: and has this environment.
+    """
+    query = select(Worker.name).where(Worker.name.not_in(than), Worker.last_seen >= now - SEEN)
+    if environment_id is not None:
+        query = query.where(Worker.facts["environment_id"].astext == environment_id)
     if gpu_type is not None:
         query = query.where(Worker.facts["gpu_type"].astext == gpu_type)
     return session.execute(query.limit(1)).first() is not None

@@ -49,29 +49,35 @@ class Desk:
             if delivery is None:
                 return False
             delivery_id = delivery.id
-            try:
-                with session.begin_nested():
-                    outcome = self._handle(session, delivery)
-                    if isinstance(outcome, ForNow) and delivery.tries < MOST_FOR_NOW:
-                        raise GithubDown(outcome)  # back to where it was; the last try tells whoever asked
-            except Uninstalled as error:
-                outcome = f"dropped: {error}"
-            except GithubDown as error:
-                delivery.outcome = str(error)
-                github_queries.put_off(delivery, self._clock() + (error.wait or github_queries.AGAIN))
-                _log.warning("delivery_postponed", delivery=delivery_id, error=str(error))
-                return True
-            except DBAPIError:
-                raise
-            except Exception as error:  # a bug in one event's handling: named, and not in the way of the others
-                delivery.outcome = f"{type(error).__name__}: {error}"
-                github_queries.put_off(delivery, self._clock())
-                delivery.tries = delivery.tries if delivery.tries < MOST_BUGS else github_queries.MOST_TRIES
-                _log.exception("delivery_failed", delivery=delivery_id)
+            outcome = self._tried(session, delivery)
+            if outcome is None:
                 return True
             delivery.handled_at, delivery.outcome = self._clock(), outcome
         _log.info("delivery_handled", delivery=delivery_id, outcome=outcome)
         return True
+
+    def _tried(self, session: Session, delivery: GithubDelivery) -> str | None:
+        """What came of it; None if it is put off, and nothing was done but to note why."""
+        try:
+            with session.begin_nested():
+                outcome = self._handle(session, delivery)
+                if isinstance(outcome, ForNow) and delivery.tries < MOST_FOR_NOW:
+                    raise GithubDown(outcome)  # back to where it was; the last try tells whoever asked
+                return outcome
+        except Uninstalled as error:
+            return f"dropped: {error}"
+        except GithubDown as error:
+            delivery.outcome = str(error)
+            github_queries.put_off(delivery, self._clock() + (error.wait or github_queries.AGAIN))
+            _log.warning("delivery_postponed", delivery=delivery.id, error=str(error))
+        except DBAPIError:
+            raise
+        except Exception as error:  # a bug in one event's handling: named, and not in the way of the others
+            delivery.outcome = f"{type(error).__name__}: {error}"
+            github_queries.put_off(delivery, self._clock())
+            delivery.tries = delivery.tries if delivery.tries < MOST_BUGS else github_queries.MOST_TRIES
+            _log.exception("delivery_failed", delivery=delivery.id)
+        return None
 
     def _handle(self, session: Session, delivery: GithubDelivery) -> str:
         try:

@@ -9,7 +9,7 @@ from driftline.judge.cells import CELLS_A_LANE
 from driftline.statistics.power import smallest_visible_drop
 from sqlalchemy.orm import Session
 
-from driftline_service.database import github_queries, run_queries
+from driftline_service.database import job_queries, run_queries
 
 
 class Outlook(NamedTuple):
@@ -25,7 +25,7 @@ def outlook(session: Session, run_id: UUID) -> Outlook:
     """As of now."""
     rows = run_queries.lanes_of(session, run_id)
     asked = [Lane.model_validate(row.lane).questions for row in rows if not (row.identical or row.unreachable)]
-    return Outlook(github_queries.runs_before(session, run_id), smallest_visible(asked))
+    return Outlook(job_queries.runs_before(session, run_id), smallest_visible(asked))
 
 
 def smallest_visible(questions: list[int]) -> float | None:

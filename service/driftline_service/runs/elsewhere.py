@@ -7,18 +7,15 @@ its message goes round again, and whoever lacked something leaves it alone, unti
 from datetime import datetime, timedelta
 
 from driftline.contracts.words import AttemptState
-from driftline.contracts.worker_api import QUEUE_CPU, WorkerFacts
+from driftline.contracts.worker_api import WorkerFacts, gpu_type_of
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
-from driftline_service.database import outbox_queries
-from driftline_service.database.tables import Attempt, Job, Worker
+from driftline_service.database import outbox_queries, worker_queries
+from driftline_service.database.tables import Attempt, Job
 
 LACKS = frozenset({"environment_missing", "model_missing", "dataset_missing"})
 """What a worker has not, and another of its queue may have. Words of workers alone: no child can say them."""
-
-SEEN = timedelta(days=1)
-"""A worker that was not heard of for so long is gone. One without work says nothing, so this is generous."""
 
 WAITED_FOR = timedelta(hours=1)
 """So long a job waits for workers that have not tried; then any may take it, and one that lacks the same again ends it."""
@@ -51,11 +48,8 @@ def _lacking(job: Job) -> Select[str]:
 
 
 def _untried(session: Session, job: Job, tried: set[str], now: datetime) -> bool:
-    """Whether a worker was heard of that serves this queue and is none of these. Work without a GPU goes to any."""
-    query = select(Worker.name).where(Worker.name.not_in(tried), Worker.last_seen >= now - SEEN)
-    if job.queue != QUEUE_CPU:
-        query = query.where(Worker.facts["gpu_type"].astext == job.queue.removeprefix("gpu-"))
-    return session.execute(query.limit(1)).first() is not None
+    """Whether a worker was heard of that serves this queue and is none of these."""
+    return worker_queries.is_another(session, gpu_type_of(job.queue), now, than=tried)
 
 
 def _waited(session: Session, job: Job, now: datetime) -> bool:

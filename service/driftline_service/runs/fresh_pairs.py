@@ -33,9 +33,6 @@ ANOTHER_WORKER = timedelta(minutes=2)
 ASKED_AGAIN = timedelta(seconds=5)
 """After which its message goes round again."""
 
-SEEN = timedelta(days=1)
-"""A worker that was not heard of for so long is gone. One without work says nothing, so this is generous."""
-
 
 def plan(session: Session, run_id: UUID, lanes: Collection[str], now: datetime) -> bool:
     """Give each of these lanes a fresh pair and let the run evaluate again; False if it is not being judged any more."""
@@ -80,7 +77,7 @@ def left_to_another(session: Session, job: Job, facts: WorkerFacts, now: datetim
     if asked is None or asked + ANOTHER_WORKER < now:
         return False
     gpu_type = Lane.model_validate(run_queries.lane_of(session, job.run_id, job.lane_name or "").lane).gpu_type
-    if not worker_queries.is_another(session, facts, gpu_type, seen_since=now - SEEN):
+    if not worker_queries.is_another(session, gpu_type, now, than={facts.name}, environment_id=facts.environment_id):
         return False
     outbox_queries.enqueue(session, job.id, now + ASKED_AGAIN)
     return True

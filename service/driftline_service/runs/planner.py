@@ -9,7 +9,7 @@ from driftline.contracts.base import Contract
 from driftline.contracts.kernel_jobs import Suite, TritonRelease
 from driftline.contracts.lane import Lane
 from driftline.contracts.words import Arm, JobKind, JobState, RunState
-from driftline.contracts.worker_api import QUEUE_CPU
+from driftline.contracts.worker_api import QUEUE_CPU, queue_of
 
 PHASES = {
     RunState.QUEUED: (JobKind.BUILD,),
@@ -80,10 +80,6 @@ def hash_of(*configured: Contract) -> str | None:
     return sha256("\n".join(one.model_dump_json() for one in configured).encode()).hexdigest()
 
 
-def queue_of(measured: Lane | Suite) -> str:
-    return QUEUE_CPU if measured.gpu_type is None else f"gpu-{measured.gpu_type}"
-
-
 def planned_jobs(
     lanes: Iterable[PlannedLane], repeats: int = 0, *, tritons: Sequence[TritonRelease] = (), suite: Suite | None = None
 ) -> list[PlannedJob]:
@@ -92,10 +88,10 @@ def planned_jobs(
     jobs = [PlannedJob(JobKind.BUILD, arm, QUEUE_CPU, lane_hash=hash_of(*tritons)) for arm in Arm]
     jobs += [PlannedJob(JobKind.CHECK, arm, QUEUE_CPU) for arm in Arm]
     if suite is not None:
-        jobs += [PlannedJob(JobKind.TESTS, arm, queue_of(suite), lane_hash=hash_of(suite)) for arm in Arm]
+        jobs += [PlannedJob(JobKind.TESTS, arm, queue_of(suite.gpu_type), lane_hash=hash_of(suite)) for arm in Arm]
     for planned in lanes:
         if not planned.skipped:
-            queue = queue_of(planned.lane)
+            queue = queue_of(planned.lane.gpu_type)
             jobs += [
                 PlannedJob(JobKind.EVALUATE, arm, queue, planned.lane.name, planned.lane_hash, pair)
                 for pair in range(repeats + 1)

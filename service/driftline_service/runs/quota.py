@@ -2,17 +2,15 @@
 
 from datetime import datetime, timedelta
 
-from driftline.contracts.words import JobState
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
+from driftline_service.database.job_queries import UNFINISHED
 from driftline_service.database.tables import Job, Repository, Run
 from driftline_service.intake.refusal import Refusal
 from driftline_service.settings import Quota
 
 DAY = timedelta(days=1)
-
-UNFINISHED = (JobState.QUEUED, JobState.RUNNING)
 
 A_WHILE = timedelta(minutes=1)
 """After which asking again makes sense where jobs are in the way: one may have ended."""

@@ -33,6 +33,10 @@ from .fake_github import serving as github_serving
 SECRET = "it's a secret to everybody"
 
 
+def signature(body: bytes, secret: str = SECRET) -> str:
+    return "sha256=" + hmac.new(secret.encode(), body, sha256).hexdigest()
+
+
 @dataclass
 class Side:
     """Sends what GitHub would send for one repository, and lets Driftline work."""
@@ -54,7 +58,7 @@ class Side:
         body = json.dumps(payload).encode()
         headers = {
             "X-GitHub-Event": event, "X-GitHub-Delivery": delivery or str(uuid4()), "Content-Type": "application/json",
-            "X-Hub-Signature-256": "sha256=" + hmac.new(secret.encode(), body, sha256).hexdigest(),
+            "X-Hub-Signature-256": signature(body, secret),
         }  # fmt: skip
         return self.client.post("/github/webhook", content=body, headers=headers)
 

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from driftline.statistics.power import mcnemar_power
-from driftline_service.database import github_queries
+from driftline_service.database import job_queries
 from driftline_service.database.tables import GithubRun, Job, Run
 from driftline_service.github.outlook import smallest_visible
 from driftline_service.runs.priority import MAIN_KEY
@@ -37,7 +37,7 @@ def test_the_comment_tells_the_place_in_the_queue_and_the_smallest_visible_drop(
     side.showcase.step()
     assert sum(": queued behind 1 run. [Watch it]" in said for said in side.github.comments.values()) == 1
     with side.sessions() as session:
-        assert (github_queries.runs_before(session, first), github_queries.runs_before(session, last)) == (0, 1)
+        assert (job_queries.runs_before(session, first), job_queries.runs_before(session, last)) == (0, 1)
     side.send("issue_comment", side.comment("/driftline cancel"))
     side.github.comments.clear()
     side.work()
@@ -52,7 +52,7 @@ def test_one_whom_nobody_waits_for_is_behind_whoever_comes_later(side: Any) -> N
         session.execute(delete(GithubRun).where(GithubRun.run_id == baseline))
         session.execute(update(Run).where(Run.id == baseline).values(idempotency_key=f"{MAIN_KEY}{baseline}"))
     with side.sessions() as session:
-        assert (github_queries.runs_before(session, baseline), github_queries.runs_before(session, later)) == (1, 0)
+        assert (job_queries.runs_before(session, baseline), job_queries.runs_before(session, later)) == (1, 0)
 
 
 def test_the_drop_that_is_named_is_found_four_times_in_five() -> None:

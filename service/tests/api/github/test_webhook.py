@@ -1,23 +1,17 @@
 """Webhooks at the door: signed, once, in bounds, answered before anything is done."""
 
-import hmac
 import json
 from collections.abc import Iterator
-from hashlib import sha256
 from typing import Any
 
 import httpx
 import pytest
 
-from .conftest import SECRET
+from .conftest import signature
 
 
 def _reason(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["reason"]
-
-
-def _signature(body: bytes) -> str:
-    return "sha256=" + hmac.new(SECRET.encode(), body, sha256).hexdigest()
 
 
 def test_a_signed_delivery_is_kept_once(side: Any) -> None:
@@ -36,7 +30,7 @@ def test_a_forged_body_changes_nothing(side: Any) -> None:
 
 def test_a_body_cut_short_under_the_signature_of_the_whole_changes_nothing(side: Any) -> None:
     body = json.dumps(side.pull_request()).encode()
-    headers = {"X-GitHub-Event": "pull_request", "X-GitHub-Delivery": "cut", "X-Hub-Signature-256": _signature(body)}
+    headers = {"X-GitHub-Event": "pull_request", "X-GitHub-Delivery": "cut", "X-Hub-Signature-256": signature(body)}
     assert _reason(side.client.post("/github/webhook", content=body[:-1], headers=headers)) == (401, "wrong_signature")
     assert side.outcomes() == []
 
@@ -59,7 +53,7 @@ def test_a_signature_that_is_none_is_refused(side: Any, signature: str | None) -
 
 @pytest.mark.parametrize("payload", ["[]", "nonsense", '{"a": ', "[" * 100_000])
 def test_a_signed_body_that_is_no_object_is_refused(side: Any, payload: str) -> None:
-    headers = {"X-GitHub-Event": "ping", "X-GitHub-Delivery": "x", "X-Hub-Signature-256": _signature(payload.encode())}
+    headers = {"X-GitHub-Event": "ping", "X-GitHub-Delivery": "x", "X-Hub-Signature-256": signature(payload.encode())}
     answer = side.client.post("/github/webhook", content=payload.encode(), headers=headers)
     assert _reason(answer) == (400, "malformed")
 
