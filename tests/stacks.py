@@ -44,9 +44,9 @@ class Embedded:
         """As the command line finds it."""
         return find(self.data_dir, None, None)
 
-    def start(self) -> Server:
+    def start(self, concurrency: int = 2) -> Server:
         command = [sys.executable, "-P", "-m", "driftline_service.embedded", "--data-dir", str(self.data_dir)]
-        self.process = subprocess.Popen([*command, "--port", "0", "--concurrency", "2"], cwd=ROOT)
+        self.process = subprocess.Popen([*command, "--port", "0", "--concurrency", str(concurrency)], cwd=ROOT)
         return wait_for(lambda: _answering(self.data_dir), "the embedded stack", self.process)
 
     def kill(self) -> None:
