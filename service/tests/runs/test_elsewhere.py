@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 from driftline.contracts.words import FailureKind, JobState
 from driftline_service.database.tables import Attempt, Job, Worker
-from driftline_service.runs.elsewhere import ASKED_AGAIN, LACKS, SEEN, WAITED_FOR
+from driftline_service.database.worker_queries import SEEN
+from driftline_service.runs.elsewhere import ASKED_AGAIN, LACKS, WAITED_FOR
 from scripted.worker import ScriptedWorker
 from sqlalchemy import update
 
