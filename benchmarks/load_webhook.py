@@ -29,6 +29,9 @@ SECRET = "of a service that lives for a minute"  # noqa: S105
 FIELDS = 330
 """GitHub's own payloads of pull requests have 20 to 30 kB, most of them addresses."""
 
+MARK = "00000000-0000-4000-8000-000000000000"
+"""Where each delivery's body has its own id: equal bodies would be refused as replays."""
+
 ACCEPTED = b"HTTP/1.1 202 "
 COMMIT_PAUSE = 0.1
 IDLE_SECONDS = 2.0
@@ -39,7 +42,7 @@ def webhook_body() -> bytes:
     """A payload of 25 kB in some hundred fields, as nested as GitHub's."""
     place = "https://api.github.com/repos/acme/kernels/pulls/7"
     parts = [{"id": number, "url": f"{place}/{number}", "title": None, "draft": False} for number in range(FIELDS)]
-    return json.dumps({"action": "synchronize", "number": 7, "pull_request": {"parts": parts}}).encode()
+    return json.dumps({"action": "synchronize", "number": 7, "id": MARK, "pull_request": {"parts": parts}}).encode()
 
 
 def bytes_of(body: bytes) -> bytes:
@@ -51,19 +54,20 @@ def bytes_of(body: bytes) -> bytes:
 
 
 class Sender:
-    """Sends one body again and again, each time as a delivery of its own, on connections that are kept."""
+    """Sends a body again and again, each time with an id of its own in it, on connections that are kept."""
 
     def __init__(self, url: str) -> None:
         place = urlsplit(url)
         self._host, self._port = place.hostname, place.port
         self._body = webhook_body()
-        self._head = bytes_of(self._body)
         self._idle: list[tuple[float, asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def send(self) -> None:
         """Returns once it is accepted."""
         reader, writer = await self._connection()
-        writer.write(self._head + str(uuid4()).encode() + b"\r\n\r\n" + self._body)
+        delivery = str(uuid4()).encode()
+        body = self._body.replace(MARK.encode(), delivery)
+        writer.write(bytes_of(body) + delivery + b"\r\n\r\n" + body)
         head = await reader.readuntil(b"\r\n\r\n")
         assert head.startswith(ACCEPTED), head
         length = next(line for line in head.lower().splitlines() if line.startswith(b"content-length:"))

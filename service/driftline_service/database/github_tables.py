@@ -14,11 +14,16 @@ class GithubDelivery(Base):
     """A webhook as it came, once. It is answered before anything is done; the desk handles it later."""
 
     __tablename__ = "github_deliveries"
-    __table_args__ = (Index("ix_github_deliveries_waiting", "received_at", postgresql_where="handled_at is null"),)
+    __table_args__ = (
+        Index("ix_github_deliveries_waiting", "received_at", postgresql_where="handled_at is null"),
+        Index("ix_github_deliveries_signature", "signature", unique=True),
+    )
 
     id: Mapped[str] = mapped_column(Text, primary_key=True)
     """GitHub's own id of the delivery"""
     event: Mapped[str] = mapped_column(Text)
+    signature: Mapped[str | None] = mapped_column(Text)
+    """of the raw body, by which a body that comes again under another id is known; null in rows of releases before 0011"""
     payload: Mapped[Json]
     received_at: Mapped[base.CreatedAt]
     handled_at: Mapped[datetime | None]

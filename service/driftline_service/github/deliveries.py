@@ -19,23 +19,35 @@ MOST_BYTES = 16 << 20
 """Of payloads in one transaction, beside its first: a batch of the largest webhooks would hold up all others."""
 
 KEEP = """
-insert into github_deliveries (id, event, payload, received_at)
-select id, event, payload::jsonb, now() + place * interval '1 microsecond'
-from unnest(%b::text[], %b::text[], %b::text[]) with ordinality as given (id, event, payload, place)
+insert into github_deliveries (id, event, signature, payload, received_at)
+select id, event, signature, payload::jsonb, now() + place * interval '1 microsecond'
+from unnest(%b::text[], %b::text[], %b::text[], %b::text[]) with ordinality as given (id, event, signature, payload, place)
 order by place
 on conflict do nothing
 returning id
 """
-"""Each has a time of its own, by which the desk takes them in the order in which they came."""
+"""Each has a time of its own, by which the desk takes them in the order in which they came. Neither an id nor a signature is
+kept twice."""
+
+HERE = "select id from github_deliveries where id = any(%b::text[])"
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A webhook whose signature was right. `payload` is JSON that PostgreSQL can hold."""
+    """A webhook whose signature was right. `payload` is JSON that PostgreSQL can hold.
+
+    GitHub signs the body and neither the id nor the event's name, so that a body that was here, under whatever names, is a
+    replay: what GitHub itself sends again keeps its id, and no two events have equal bodies (each tells when, or an id).
+    """
 
     id: str
     event: str
+    signature: str
     payload: str
+
+
+class ReplayError(Exception):
+    """This very body was here under another id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +77,7 @@ class Deliveries:
         """Whether it is new; committed when this returns.
 
         Raises:
+            ReplayError: if its body was here under another id; nothing is kept.
             psycopg.DataError: if PostgreSQL cannot hold this payload.
             psycopg.OperationalError: if the database is away; nothing is kept then, or it is and will be found kept.
         """
@@ -99,7 +112,7 @@ class Deliveries:
     async def _write(self, batch: Sequence[_Waiting]) -> None:
         """Answer each, whatever happens: whoever waits would wait for ever."""
         try:
-            new = await self._insert([one.delivery for one in batch])
+            new, here = await self._insert([one.delivery for one in batch])
         except psycopg.DataError as error:
             if len(batch) == 1:
                 batch[0].refuse(error)
@@ -111,17 +124,26 @@ class Deliveries:
                 one.refuse(error)
         else:
             for one in batch:
-                one.answer(one.delivery.id in new)
-                new.discard(one.delivery.id)  # the same again in this batch is a repetition
+                if one.delivery.id in here:
+                    one.answer(one.delivery.id in new)
+                    new.discard(one.delivery.id)  # the same again in this batch is a repetition
+                else:
+                    one.refuse(ReplayError(one.delivery.id))
 
-    async def _insert(self, deliveries: Sequence[Delivery]) -> set[str]:
-        """The ids that were new. A connection that turns out to be dead is replaced once: repeating keeps nothing twice."""
-        columns = [[getattr(one, name) for one in deliveries] for name in ("id", "event", "payload")]
+    async def _insert(self, deliveries: Sequence[Delivery]) -> tuple[set[str], set[str]]:
+        """The ids that were new, and all that are kept now.
+
+        A connection that turns out to be dead is replaced once: repeating keeps nothing twice.
+        """
+        columns = [[getattr(one, name) for one in deliveries] for name in ("id", "event", "signature", "payload")]
         for last in (False, True):
             connection = await self._connected()
             try:
                 cursor = await connection.execute(KEEP, columns)
-                return {row[0] for row in await cursor.fetchall()}
+                new = {row[0] for row in await cursor.fetchall()}
+                others = [one.id for one in deliveries if one.id not in new]
+                cursor = await connection.execute(HERE, [others]) if others else cursor
+                return new, new | {row[0] for row in await cursor.fetchall()}
             except psycopg.OperationalError:
                 if last or not connection.closed:
                     raise

@@ -20,7 +20,7 @@ from driftline_service.api import problems
 from driftline_service.api.context import context
 from driftline_service.api.problems import Problem
 from driftline_service.database.storable import ESCAPE, storable_json
-from driftline_service.github.deliveries import Delivery
+from driftline_service.github.deliveries import Delivery, ReplayError
 from driftline_service.github.signature import is_signed
 from driftline_service.logs import logger
 
@@ -58,7 +58,7 @@ router = APIRouter(tags=["github"], route_class=Bare)
 
 
 @router.post(
-    PATH, status_code=202, response_model=Accepted, responses=problems.responses(400, 401, 404, 413, 503),
+    PATH, status_code=202, response_model=Accepted, responses=problems.responses(400, 401, 404, 409, 413, 503),
     openapi_extra={"parameters": HEADERS, "requestBody": PAYLOAD},
 )  # fmt: skip
 async def receive(request: Request) -> Response:
@@ -69,14 +69,19 @@ async def receive(request: Request) -> Response:
         raise Problem(404, "no_github", "this service has no GitHub App; docs/github.md says how to set one up")
     body = await request.body()
     event, delivery = (request.headers.get(name, "") for name in (EVENT, DELIVERY))
-    if not is_signed(body, request.headers.get(SIGNATURE), secret.get_secret_value()):
+    signature = request.headers.get(SIGNATURE, "")
+    if not is_signed(body, signature, secret.get_secret_value()):
         _log.warning("webhook_refused", delivery=delivery[:LONGEST_ID], bytes=len(body))
         raise Problem(401, "wrong_signature", "X-Hub-Signature-256 is not that of this body under the App's secret")
     if not 0 < len(event) <= LONGEST_ID or not 0 < len(delivery) <= LONGEST_ID:
         detail = f"a webhook names itself in {EVENT} and {DELIVERY}, in at most {LONGEST_ID} letters each"
         raise Problem(400, "malformed", detail)
     try:
-        kept = await found.deliveries.keep(Delivery(delivery, event, await storable_payload(body)))
+        kept = await found.deliveries.keep(Delivery(delivery, event, signature, await storable_payload(body)))
+    except ReplayError as error:
+        _log.warning("webhook_replayed", delivery=delivery, event_name=event)
+        detail = "this very body was delivered before under another id; GitHub keeps the id when it delivers again"
+        raise Problem(409, "replayed", detail) from error
     except (DataError, ProgramLimitExceeded, StatementTooComplex) as error:
         raise Problem(400, "malformed", "the body is no JSON; set the webhook's content type to JSON") from error
     return Response(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from secrets import randbelow
 from typing import Any
@@ -53,6 +54,7 @@ class Side:
     private: bool = False
     installation: int = 77
     ahead: list[timedelta] = field(default_factory=lambda: [timedelta()])
+    moments: Iterator[int] = field(default_factory=count)
 
     def send(self, event: str, payload: dict[str, Any], *, delivery: str | None = None, secret: str = SECRET) -> Any:
         body = json.dumps(payload).encode()
@@ -70,7 +72,7 @@ class Side:
 
     def common(self) -> dict[str, Any]:
         repository = {"full_name": self.name, "clone_url": self.clone_url or str(self.repository), "default_branch": "main",
-                      "id": 1, "private": self.private}  # fmt: skip
+                      "id": 1, "private": self.private, "updated_at": self.moment()}  # fmt: skip
         return {
             "installation": {"id": self.installation},
             "repository": repository,
@@ -96,8 +98,8 @@ class Side:
 
     def installed(self, action: str, **more: Any) -> None:
         """The App itself, on the account that owns the repository."""
-        given = {"id": self.installation, "app_id": 12, "account": {"login": "acme", "type": "Organization"},
-                 "repository_selection": "selected", "suspended_at": None}  # fmt: skip
+        given = {"id": self.installation, "updated_at": self.moment(), "app_id": 12, "suspended_at": None,
+                 "account": {"login": "acme", "type": "Organization"}, "repository_selection": "selected"}  # fmt: skip
         repositories = [self.named()]
         sender = {"login": "owner", "type": "User"}
         payload = {"action": action, "installation": given, "repositories": repositories, "sender": sender}
@@ -106,12 +108,17 @@ class Side:
     def sees(self, action: str, *, added: tuple[str, ...] = (), removed: tuple[str, ...] = ()) -> None:
         """The App sees more repositories of the account, or fewer."""
         payload = {
-            "action": action, "installation": {"id": self.installation}, "repository_selection": "selected",
+            "action": action, "installation": {"id": self.installation, "updated_at": self.moment()},
+            "repository_selection": "selected",
             "repositories_added": [self.named(name) for name in added],
             "repositories_removed": [self.named(name) for name in removed], "sender": {"login": "owner"},
             "requester": None,
         }  # fmt: skip
         assert self.send("installation_repositories", payload).status_code == 202
+
+    def moment(self) -> str:
+        """A second later than the last: no two bodies of GitHub's are equal."""
+        return (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=next(self.moments))).isoformat()
 
     def named(self, name: str | None = None) -> dict[str, Any]:
         """As those events name a repository: no clone URL, no branch."""

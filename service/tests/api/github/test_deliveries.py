@@ -11,7 +11,7 @@ import pytest
 from driftline_service.database.engine import Sessions
 from driftline_service.database.github_tables import GithubDelivery
 from driftline_service.github import deliveries
-from driftline_service.github.deliveries import Deliveries, Delivery
+from driftline_service.github.deliveries import Deliveries, Delivery, ReplayError
 from sqlalchemy import select
 
 from .conftest import signature
@@ -23,8 +23,9 @@ def dsn_of(database_url: str) -> str:
     return database_url.replace("+psycopg", "")
 
 
-def delivery(name: str, payload: str = "{}", event: str = "put") -> Delivery:
-    return Delivery(id=name, event=event, payload=payload)
+def delivery(name: str, payload: str = "{}", event: str = "put", *, of: str | None = None) -> Delivery:
+    """`of`: whose signature it has, so whose body; its own else."""
+    return Delivery(id=name, event=event, signature=signature((of or name).encode()), payload=payload)
 
 
 def kept_together(database_url: str, given: list[Delivery]) -> list[Any]:
@@ -61,6 +62,18 @@ def test_the_same_one_together_with_itself_is_new_once(database_url: str, sessio
     assert kept_together(database_url, given) == [True, True, False, False]
     assert [row.payload for row in stored(sessions, [first])] == [{"a": 1}]
     assert kept_together(database_url, given) == [False] * 4
+
+
+def test_one_body_under_two_ids_is_kept_once(database_url: str, sessions: Sessions) -> None:
+    first, replay, later, other = (str(uuid4()) for _ in range(4))
+    given = [delivery(first, '{"a": 1}'), delivery(replay, '{"a": 1}', of=first), delivery(other)]
+    kept, refused, beside = kept_together(database_url, given)
+    assert (kept, beside) == (True, True)
+    assert isinstance(refused, ReplayError)
+    [again, refused] = kept_together(database_url, [given[0], delivery(later, '{"a": 1}', event="push", of=first)])
+    assert again is False
+    assert isinstance(refused, ReplayError)
+    assert [row.id for row in stored(sessions, [first, replay, later, other])] == [first, other]
 
 
 @pytest.mark.parametrize("payload", ['{"a": ', '{"a": 1e999999}', '{"a": NaN}', '{"a": "\\u0000"}', '{"a": 1} x'])

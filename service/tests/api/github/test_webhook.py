@@ -42,6 +42,17 @@ def test_another_body_under_an_id_that_was_here_changes_nothing(side: Any) -> No
     assert (side.outcomes(), side.runs()) == (["nothing to do"], [])
 
 
+def test_a_body_that_was_here_is_refused_under_another_id_and_under_another_event(side: Any, caplog: Any) -> None:
+    opened = side.pull_request()
+    assert side.send("pull_request", opened, delivery="d-3").json()["kept"] is True
+    assert _reason(side.send("pull_request", opened, delivery="d-4")) == (409, "replayed")
+    assert _reason(side.send("push", opened, delivery="d-5")) == (409, "replayed")
+    assert caplog.text.count("webhook_replayed") == 2
+    assert side.send("pull_request", opened, delivery="d-3").json()["kept"] is False  # GitHub's own "Redeliver"
+    side.work()
+    assert (len(side.outcomes()), len(side.runs())) == (1, 1)
+
+
 @pytest.mark.parametrize("signature", [None, "", "sha1=abc", "sha256=", "sha256=" + "0" * 64, "sha256=é"])
 def test_a_signature_that_is_none_is_refused(side: Any, signature: str | None) -> None:
     headers = [(b"X-GitHub-Event", b"ping"), (b"X-GitHub-Delivery", b"x")]
