@@ -4,10 +4,14 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from driftline.cli.failure import CommandError, ServerAwayError
+
+if TYPE_CHECKING:
+    import ssl
 
 TIMEOUT_SECONDS = 60.0
 """Submitting fetches the repository, which may take a while."""
@@ -59,7 +63,9 @@ class Server:
         import httpx
 
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_event_id} if last_event_id else {})
-        with httpx.stream("GET", f"{self.url}{path}", headers=headers, timeout=TIMEOUT_SECONDS) as answer:
+        with httpx.stream(
+            "GET", f"{self.url}{path}", headers=headers, timeout=TIMEOUT_SECONDS, verify=_trusted()
+        ) as answer:
             if answer.is_error:
                 answer.read()
                 kind = ServerAwayError if answer.status_code in AWAY else CommandError
@@ -89,6 +95,7 @@ class Server:
                 content=content,
                 headers=sent,
                 timeout=TIMEOUT_SECONDS,
+                verify=_trusted(),
             )
         except httpx.TransportError as error:
             raise CommandError(
@@ -97,6 +104,14 @@ class Server:
         if answer.is_error:
             raise CommandError(_problem(answer.text, answer.status_code))
         return answer.text
+
+
+@cache
+def _trusted() -> "ssl.SSLContext":
+    """The certificates to trust, read once: by default httpx reads them for each request, which costs more than the request."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 def find(data_dir: Path, url: str | None, token: str | None) -> Server:

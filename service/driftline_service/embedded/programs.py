@@ -8,7 +8,8 @@ from driftline_service.embedded.child import Program
 from driftline_service.embedded.folder import DataFolder
 from driftline_service.embedded.options import PROJECT_ROOT, Options
 
-INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
+INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SSL_CERT_FILE", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES",
+             "DRIFTLINE_WORKER_THREADS")  # fmt: skip
 """Everything else of the caller's environment stays out, credentials above all."""
 
 
