@@ -36,8 +36,8 @@ HERE = "select id from github_deliveries where id = any(%b::text[])"
 class Delivery:
     """A webhook whose signature was right. `payload` is JSON that PostgreSQL can hold.
 
-    GitHub signs the body and neither the id nor the event's name, so that a body that was here, under whatever names, is a
-    replay: what GitHub itself sends again keeps its id, and no two events have equal bodies (each tells when, or an id).
+    GitHub signs the body and neither the id nor the event's name, so that a body that was here, under whatever names, counts as
+    a replay. What GitHub itself sends again keeps its id; its payloads carry an id of their own or a time (docs/github.md).
     """
 
     id: str
