@@ -142,7 +142,9 @@ class Deliveries:
                 cursor = await connection.execute(KEEP, columns)
                 new = {row[0] for row in await cursor.fetchall()}
                 others = [one.id for one in deliveries if one.id not in new]
-                cursor = await connection.execute(HERE, [others]) if others else cursor
+                if not others:  # as a rule
+                    return new, new.copy()
+                cursor = await connection.execute(HERE, [others])
                 return new, new | {row[0] for row in await cursor.fetchall()}
             except psycopg.OperationalError:
                 if last or not connection.closed:
