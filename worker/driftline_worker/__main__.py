@@ -14,6 +14,7 @@ from driftline_worker.bench import Bench
 from driftline_worker.celery_app import make_app
 from driftline_worker.client import ServiceClient
 from driftline_worker.eval_environment import EnvironmentBroken, EvalEnvironment
+from driftline_worker.gpu_lock import GpuHeld, gpus_held
 from driftline_worker.held_attempts import HeldAttempts
 from driftline_worker.housekeeping import keep_clean
 from driftline_worker.running_attempts import RunningAttempts
@@ -33,12 +34,13 @@ def main() -> int:
     try:
         settings = WorkerSettings.from_environment()
         logs.configure(settings.log_level)
-        return _serve(settings)
+        with gpus_held(settings):
+            return _serve(settings)
     except ValidationError as error:
         for problem in error.errors():
             name = ENVIRONMENT_PREFIX + "_".join(str(part) for part in problem["loc"]).upper()
             sys.stderr.write(f"{name}: {problem['msg']}\n")
-    except (EnvironmentBroken, SandboxMissing, ValueError) as error:
+    except (EnvironmentBroken, GpuHeld, SandboxMissing, ValueError) as error:
         sys.stderr.write(f"{error}\n")
     return CANNOT_START
 

@@ -87,6 +87,9 @@ class WorkerSettings(ChildSettings):
     broker_url: SecretStr = Field(description="redis://… or filesystem:///absolute/folder")
     queues: tuple[str, ...] = Field(default=(), description="Default: cpu, or gpu-<type> where there is a GPU")
     concurrency: int = Field(default=1, ge=1, le=64, description="Jobs done at once")
+    gpu_lock_dir: Path | None = Field(
+        default=None, description="Folder of the locks by which one worker serves a GPU; default the host's /run/lock"
+    )
     name: Name = Field(default_factory=lambda: platform.node()[:80] or "worker")
     retry_seconds: float = Field(
         default=150, gt=0, description="How long a service that does not answer is asked again"

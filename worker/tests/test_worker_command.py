@@ -19,12 +19,13 @@ def machine(tmp_path: Path) -> dict[str, str]:
     smi = tmp_path / "bin" / "nvidia-smi"
     smi.parent.mkdir()
     smi.write_text(
-        '#!/bin/sh\ncase "$*" in *--id=0*--query-gpu=name*) echo "NVIDIA H200";; *--id=0*) echo "80000, 81000";;\n'
+        '#!/bin/sh\ncase "$*" in *--id=0*--query-gpu=name*) echo "NVIDIA H200";; *query-gpu=uuid*) echo GPU-1;;\n'
         '*) echo "No devices were found"; exit 6;; esac\n'
     )
     smi.chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("DRIFTLINE_")}
-    return kept | {"PATH": f"{smi.parent}:{os.environ['PATH']}", "COLUMNS": "200"}
+    own = {"PATH": f"{smi.parent}:{os.environ['PATH']}", "DRIFTLINE_WORKER_GPU_LOCK_DIR": str(tmp_path)}
+    return kept | own | {"COLUMNS": "200"}
 
 
 def test_it_serves_the_queue_of_its_gpu_until_it_is_told_to_stop(tmp_path: Path, machine: dict[str, str]) -> None:
