@@ -85,6 +85,18 @@ class Run(Base):
     repository: Mapped[Repository] = relationship(lazy="joined")
 
 
+class RunVerdict(Base):
+    """How many runs were judged so. Trigger `count_verdict` alone writes it, with the state that a run ends in."""
+
+    __tablename__ = "run_verdicts"
+    __table_args__ = (CheckConstraint("runs > 0", name="runs"),)
+
+    verdict: Mapped[str] = mapped_column(Text, primary_key=True)
+    """`none`: the run had no verdict"""
+    kernel_check: Mapped[str] = mapped_column(Text, primary_key=True)
+    runs: Mapped[int] = mapped_column(BigInteger)
+
+
 class RunLane(Base):
     """A lane frozen into a run, in the order it was asked for."""
 

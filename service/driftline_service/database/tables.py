@@ -8,7 +8,7 @@ from driftline_service.database.github_tables import GithubDelivery, GithubPull,
 from driftline_service.database.import_tables import Import, ImportKind, ImportSample, ImportScore
 from driftline_service.database.job_tables import Attempt, ClaimToken, Job, OutboxMessage, Worker
 from driftline_service.database.result_tables import KernelBuild, KernelCase, Question, Sample, TeacherForced
-from driftline_service.database.run_tables import Event, Repository, Run, RunLane
+from driftline_service.database.run_tables import Event, Repository, Run, RunLane, RunVerdict
 from driftline_service.database.suite_tables import KernelTest, TestTolerance
 
 EVENTS_CHANNEL = "driftline_events"
@@ -21,6 +21,6 @@ __all__ = [
     "EVENTS_CHANNEL", "PROGRESS_CHANNEL", "ApiToken", "Attempt", "AuditEntry", "Base", "Bisect", "BisectStep",
     "ChangePointDecision", "ClaimToken", "Event",
     "GithubDelivery", "GithubPull", "GithubRun", "GithubSource", "Import", "ImportKind", "ImportSample", "ImportScore", "Job",
-    "KernelBuild", "KernelCase", "KernelTest", "OutboxMessage", "Question", "Repository", "Run", "RunLane", "Sample",
-    "TeacherForced", "TestTolerance", "Worker",
+    "KernelBuild", "KernelCase", "KernelTest", "OutboxMessage", "Question", "Repository", "Run", "RunLane", "RunVerdict",
+    "Sample", "TeacherForced", "TestTolerance", "Worker",
 ]  # fmt: skip

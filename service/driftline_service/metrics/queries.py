@@ -34,10 +34,7 @@ ATTEMPT_FAILURES = text("""
 
 RUNS = text("select state, count(*) from runs group by 1")
 
-VERDICTS = text("""
-    select coalesce(view ->> 'verdict', 'none'), view -> 'kernel_check' ->> 'result', count(*)
-    from runs where state = 'done' group by 1, 2
-""")
+VERDICTS = text("select verdict, kernel_check, runs from run_verdicts")
 
 CHILD_SECONDS = text("""
     select jobs.kind, jobs.queue, sum(attempts.child_seconds)

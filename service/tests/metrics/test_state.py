@@ -7,7 +7,7 @@ import pytest
 from driftline.contracts.words import AttemptState, FailureKind, JobState
 from driftline_service.database.engine import Sessions
 from driftline_service.database.github_queries import MOST_TRIES
-from driftline_service.database.tables import Attempt, GithubDelivery, Job, OutboxMessage, Worker
+from driftline_service.database.tables import Attempt, GithubDelivery, Job, OutboxMessage, Run, Worker
 from driftline_service.metrics.state import QueueState
 from driftline_service.runs.leadership import Leadership
 from driftline_service.runs.submission import submit
@@ -64,6 +64,27 @@ def test_jobs_that_wait_are_counted_with_the_age_of_the_oldest(
         session.execute(update(Job).where(Job.id == job.id).values(not_before=NOW - timedelta(seconds=60)))
     assert _value(figures, "oldest_queued_job_seconds", queue="cpu") == 60
     assert _value(figures, "runs", state="queued") == 1
+
+
+def test_verdicts_are_counted_as_runs_are_judged(
+    figures: CollectorRegistry, core_sessions: Sessions, world: Any
+) -> None:
+    seen = [("regressed", "failed"), ("regressed", "passed"), ("regressed", "failed"), (None, "not_judged")]
+    with core_sessions.begin() as session:
+        submit(session, world.new_run())  # one that is still under way
+        runs = [submit(session, world.new_run()) for _ in seen]
+    for run_id, (verdict, result) in zip(runs, seen, strict=True):
+        view = {"verdict": verdict, "kernel_check": {"result": result}}
+        with core_sessions.begin() as session:
+            session.execute(update(Run).where(Run.id == run_id).values(state="done", view=view, finished_at=NOW))
+    with core_sessions.begin() as session:  # a later word about a run that is done is no second verdict
+        session.execute(update(Run).where(Run.id == runs[0]).values(state="done", name="renamed"))
+    found = {
+        (verdict, result): _value(figures, "run_verdicts_total", verdict=verdict, kernel_check=result)
+        for verdict, result in (("regressed", "failed"), ("regressed", "passed"), ("none", "not_judged"))
+    }
+    assert found == {("regressed", "failed"): 2, ("regressed", "passed"): 1, ("none", "not_judged"): 1}
+    assert _value(figures, "runs", state="done") == 4
 
 
 def test_the_lag_is_the_age_of_the_oldest_thing_not_done(
