@@ -15,3 +15,5 @@ class Trait(StrEnum):
     STEP_LIMIT = "step_limit"
     CHANNEL_MAJOR = "channel_major"
     KEPT_PAST = "kept_past"
+    MIXED_STATES = "mixed_states"
+    HUGE_BATCH = "huge_batch"

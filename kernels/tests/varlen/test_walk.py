@@ -2,12 +2,13 @@
 serve."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 import torch
 from mamba2_varlen import build_metadata
 from mamba2_varlen.arguments import SsdArguments, StepSize
-from mamba2_varlen.triton_backend import ssd_walk
+from mamba2_varlen.triton_backend import walk_plan
 from mamba2_varlen.triton_backend.launch import recorded_launches
 from mamba2_varlen.triton_backend.tiles import CANDIDATES, Tile, pin_tiles
 
@@ -19,9 +20,12 @@ def boundaries(lengths: tuple[int, ...]) -> list[int]:
 SMALL = Tile((("BLOCK_Q", 16), ("BLOCK_P", 16)), 4, 1)
 
 
-@pytest.fixture
-def walking() -> Iterator[None]:
-    with pin_tiles("ssd_walk", SMALL):
+CUT = Tile((("SEGMENT", 32), ("PIECE", 16), ("BLOCK_Q", 16), ("BLOCK_P", 16)), 4, 1)
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "cut"])
+def walking(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pin_tiles("ssd_walk", SMALL), pin_tiles("ssd_piece", CUT) if request.param else nullcontext():
         yield
 
 
@@ -123,7 +127,49 @@ def test_one_launch_where_it_serves_and_five_where_not(scan_case) -> None:
     ("programs", "plain"), [(192, True), (384, False), (512, True), (1024, True), (1536, False), (4096, False)]
 )
 def test_registers_are_capped_where_that_was_measured_to_be_faster(programs: int, plain: bool) -> None:
-    assert ssd_walk.waves_favour_plain(programs, 132) is plain
+    assert walk_plan.waves_favour_plain(programs, 132) is plain
+
+
+def test_a_pinned_cut_finds_pieces_before_it_walks(scan_case) -> None:
+    case = scan_case((70, 20, 32))
+    with pin_tiles("ssd_piece", CUT), pin_tiles("ssd_walk", SMALL), recorded_launches() as launches:
+        case.run("triton")
+    assert [launch.name for launch in launches] == ["ssd_piece", "ssd_walk"]
+    pieces, walk = launches
+    # Only the sequence of 70 tokens is longer than 32: two whole segments of two pieces come before its last, so it has
+    # three programs and the others one each.
+    assert pieces.grid[1] == 4
+    assert walk.grid[1] == 5
+
+
+def test_a_cut_that_tiles_do_not_fill_leaves_the_call_to_the_stages(scan_case) -> None:
+    odd = Tile((("SEGMENT", 24), ("PIECE", 8), ("BLOCK_Q", 16), ("BLOCK_P", 16)), 4, 1)
+    with pin_tiles("ssd_piece", odd), recorded_launches() as launches:
+        scan_case((70,)).run("triton")
+    assert len(launches) == 5
+
+
+@pytest.mark.parametrize(
+    ("longest", "tokens", "sequences", "heads", "segments"),
+    [
+        (16384, 65536, 4, 48, 2),  # 1.04 ms whole, 0.94 cut
+        (65536, 65536, 1, 48, 8),  # 3.47 ms, 1.12
+        (16384, 16384, 1, 48, 8),  # 0.875 ms, 0.306
+        (16384, 65536, 4, 128, 1),  # 2.19 ms, 2.67 in three
+        (1024, 8192, 8, 48, 1),  # 0.110 ms, 0.142
+        (1024, 8192, 8, 128, 1),
+        (0, 0, 0, 48, 1),
+    ],
+)
+def test_sequences_are_cut_where_that_was_measured_to_be_faster(longest, tokens, sequences, heads, segments) -> None:
+    assert walk_plan.segments_for(walk_plan.Batch(longest, tokens, sequences, heads, 128), 132)[0] == segments
+
+
+def test_states_of_pieces_never_outgrow_the_inputs() -> None:
+    for longest, sequences in [(2048, 1), (2048, 30), (65536, 2), (9000, 3)]:
+        tokens = longest * sequences
+        segments, _ = walk_plan.segments_for(walk_plan.Batch(longest, tokens, sequences, 1, 128), 132)
+        assert sequences * (segments - 1) * walk_plan.PIECES_A_SEGMENT * 128 * 4 <= tokens * 2
 
 
 @pytest.mark.parametrize(
@@ -149,7 +195,20 @@ def test_few_long_sequences_of_few_heads_are_left_to_the_five_stages(lengths, he
         out=x,
         return_intermediate_states=False,
     )
-    assert ssd_walk.walk_is_shorter(arguments) is shorter
+    assert walk_plan.walk_is_shorter(arguments) is shorter
+
+
+@pytest.mark.gpu
+def test_a_long_sequence_is_cut_on_a_gpu(scan_case, assert_close) -> None:
+    case = scan_case((16384, 37), sizes=(32, 64, 1, 128), dtype=torch.bfloat16)
+    with recorded_launches() as launches:
+        case.run("triton", chunk_size=256)
+    assert [launch.name for launch in launches] == ["ssd_piece", "ssd_walk"]
+    first, second = (case.run("triton", chunk_size=256) for _ in range(2))
+    assert torch.equal(first.out, second.out)
+    expected = case.run("torch", chunk_size=256)
+    assert_close(first.out, expected.out, torch.bfloat16)
+    assert_close(first.final_states, expected.final_states, torch.bfloat16)
 
 
 @pytest.mark.gpu

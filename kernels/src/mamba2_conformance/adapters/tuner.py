@@ -11,7 +11,14 @@ from types import ModuleType
 from typing import Any
 
 from triton import knobs
+from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.autotuner import Autotuner, Heuristics
+from triton.runtime.errors import OutOfResources, PTXASError
+
+from mamba2_conformance.adapters.protocol import NotJudged
+
+PASSED_OVER = (OutOfResources, PTXASError, CompileTimeAssertionFailure)
+"""What a tuner takes from a candidate for a reason to try the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +54,10 @@ class Tuners:
         before, tuner.configs = tuner.configs, [tile.config]
         try:
             yield
+        except PASSED_OVER as error:
+            if len(self.tiles[kernel]) == 1:
+                raise
+            raise NotJudged(f"{tile} does not fit this GPU, so a tuner passes it over: {error}") from error
         finally:
             tuner.configs = before
 

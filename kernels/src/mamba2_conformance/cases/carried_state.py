@@ -52,8 +52,9 @@ def cases() -> Iterator[Case]:
     yield scan_case("carried_state/empty_all", replace(ODD, lens=(0, 0)))
     yield scan_case("carried_state/everything", EVERYTHING)
     yield scan_case("carried_state/bfloat16", replace(ODD, dtype=torch.bfloat16))
-    yield scan_case("carried_state/bfloat16_state", replace(ODD, state_dtype=torch.bfloat16))
-    yield scan_case("carried_state/bfloat16_initial_states", ODD, in_bfloat16)
+    yield scan_case("carried_state/bfloat16_state", replace(ODD, state_dtype=torch.bfloat16), asking=MIXED)
+    yield scan_case("carried_state/bfloat16_initial_states", ODD, in_bfloat16, asking=MIXED)
+    yield scan_case("carried_state/bfloat16_states", replace(ODD, state_dtype=torch.bfloat16), in_bfloat16)
     yield Case("carried_state/slot_pool", str(ODD), through_a_slot_pool)
     yield Case("carried_state/cached_states", str(CACHED), cached_states, traits=BETWEEN)
     yield Case("carried_state/step_by_step", str(SHORT), step_by_step)
@@ -66,6 +67,10 @@ def cases() -> Iterator[Case]:
 EVERYTHING = ScanShape(
     (21, 1, 40), heads=4, groups=2, options=frozenset({"initial_states", "D", "z", "dt_bias"}), dt_softplus=True
 )
+
+
+MIXED = frozenset({Trait.MIXED_STATES})
+"""States come in another dtype than they leave in."""
 
 
 def in_bfloat16(problem: Scan) -> Scan:

@@ -15,6 +15,7 @@ from mamba2_conformance.problem import Scan
 from mamba2_conformance.trait import Trait
 
 STATE = frozenset({"initial_states"})
+HUGE = frozenset({Trait.HUGE_BATCH})
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
@@ -40,9 +41,9 @@ CHUNKS = (64, 128, 256)
 
 def cases(adapter: Adapter) -> Iterator[Case]:
     yield gpu_case("carried_state/steep_decay", "lens 300 256, A -1e6, chunk 256", steep_decay)
-    yield gpu_case("convolution/step_large_grid", f"rows {FULL.rows}, channels 8", large_convolution_step)
+    yield gpu_case("convolution/step_large_grid", f"rows {FULL.rows}, channels 8", large_convolution_step, asking=HUGE)
     yield gpu_case("convolution/step_racing_shift", f"rows {FULL.racing}, 3 steps, channels 64", racing_shift)
-    yield gpu_case("state_update/large_grid", f"rows {FULL.rows}, heads 1 x 16", large_state_step)
+    yield gpu_case("state_update/large_grid", f"rows {FULL.rows}, heads 1 x 16", large_state_step, asking=HUGE)
     for dtype in DTYPES:
         yield gpu_case(
             f"state_update/long_answer_{name_of(dtype)}", f"rows 2, {FULL.steps} steps, state {name_of(dtype)}",
@@ -51,8 +52,15 @@ def cases(adapter: Adapter) -> Iterator[Case]:
     yield from long_tiles(adapter)
 
 
-def gpu_case(name: str, config: str, check: tile.Check, kind: str = "contract") -> Case:
-    traits = frozenset({Trait.CONVOLUTION} if name.startswith("convolution") else ())
+def gpu_case(
+    name: str,
+    config: str,
+    check: tile.Check,
+    kind: str = "contract",
+    *,
+    asking: frozenset[Trait] = frozenset(),
+) -> Case:
+    traits = asking | ({Trait.CONVOLUTION} if name.startswith("convolution") else frozenset())
     return Case(name, config, check, kind=kind, backends=frozenset({tile.BACKEND}), traits=traits, needs_gpu=True)
 
 

@@ -23,12 +23,18 @@ def compared(subject: Subject, problem: Scan, label: str = "") -> list[Deviation
     ]
 
 
-def scan_case(name: str, shape: ScanShape, change: Callable[[Scan], Scan] = lambda problem: problem) -> Case:
-    """A case that draws a problem of this shape, changes it, and compares one call of it."""
-    traits = {Trait.EMPTY_SEQUENCES} if 0 in shape.lens else set()
+def scan_case(
+    name: str,
+    shape: ScanShape,
+    change: Callable[[Scan], Scan] = lambda problem: problem,
+    asking: frozenset[Trait] = frozenset(),
+) -> Case:
+    """A case that draws a problem of this shape, changes it, and compares one call of it. asking: traits that the shape
+    does not tell."""
+    traits = asking | ({Trait.EMPTY_SEQUENCES} if 0 in shape.lens else set())
     traits |= {Trait.STATE_DTYPE} if shape.state_dtype else set()
 
     def check(subject: Subject) -> Sequence[Deviation]:
         return compared(subject, change(subject.draw.scan(shape)))
 
-    return Case(name, str(shape), check, traits=frozenset(traits))
+    return Case(name, str(shape), check, traits=traits)

@@ -20,7 +20,7 @@ LENS = (CHUNK, CHUNK)
 ROWS = 4
 BACKEND = "triton"
 
-PATHS = ("ssd_walk",)
+PATHS = ("ssd_walk", "ssd_piece")
 """Kernels that serve 16-bit tensors on a GPU alone, so that CPU tensors would not show them to the recorder."""
 
 SHAPE = ScanShape(

@@ -104,6 +104,7 @@ def gated_norm() -> None:
 SAMPLE_CALLS: MappingProxyType[str, Callable[[], None]] = MappingProxyType(
     {
         "ssd_walk": scan,
+        "ssd_piece": scan,
         "ssd_cumsum": scan,
         "ssd_chunk_state": scan,
         "ssd_state_passing": scan,

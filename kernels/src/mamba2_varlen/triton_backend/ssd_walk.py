@@ -1,10 +1,10 @@
 """The scan in one launch: a program walks the tokens of one sequence for one head and keeps the state on chip.
 
-Nothing but inputs, outputs and final states touches memory, and no program waits for another. The outputs of a tile of
-rows are computed transposed, (P, rows): then the state (P, N) enters its product from registers as it stands.
+Nothing but inputs, outputs and final states touches memory, and no program waits for another. Where too few sequences
+would leave multiprocessors idle, long ones are cut: a program walks one segment, from the state that `ssd_pieces` found.
+The outputs of a tile of rows are computed transposed, (P, rows): then the state (P, N) enters its product from registers
+as it stands.
 """
-
-from functools import cache
 
 import torch
 import triton
@@ -14,18 +14,10 @@ from ..arguments import SsdArguments
 from ..results import SsdResult
 from .gate import silu
 from .launch import block_of, cdiv, launch, product_dtype
-from .step import step_size
-from .tiles import CANDIDATES, Tile, is_pinned, tile_for
-
-# Programs that fit on a multiprocessor at once, by registers: with the first candidate and with the second, which is
-# capped. A program then takes about so much longer, so the cap pays where it saves whole waves of programs. Measured on an
-# H200 (132 multiprocessors): 384 programs 0.149 ms without and 0.115 ms with the cap, 1,536 0.441 and 0.423, 4,096 1.19 and
-# 1.13; but 192 programs 1.07 and 1.22, 512 2.23 and 2.76, 1,024 0.306 and 0.320.
-PROGRAMS_AT_ONCE, PROGRAMS_AT_ONCE_CAPPED, CAPPED_TIME = 2, 3, 1.45
-
-# A program takes so long for a token, and the five stages for a token of one head when the GPU is full (H200: 16,384 tokens
-# in 1.07 ms, and 65,536 of 48 heads in 3.08 ms). A few long sequences of few heads leave most of the GPU without a program.
-WALK_NS, STAGES_NS = 65.0, 0.98
+from .ssd_pieces import find_pieces, pieces_nest
+from .step import step_size, sum_and_keep
+from .tiles import is_pinned
+from .walk_plan import cut_for, walk_is_shorter, walk_tile
 
 # State columns at most: a program's 64 x 128 float32 are 64 registers a thread with four warps, and no more would fit.
 MAX_STATE_SIZE = 128
@@ -34,15 +26,10 @@ MAX_TOKEN_STRIDE = 1 << 23
 
 
 @triton.jit
-def _sum_and_keep(sum_a, keep_a, sum_b, keep_b):
-    return sum_a + sum_b, keep_b
-
-
-@triton.jit
 def _walk_kernel(
     x_ptr, dt_ptr, A_ptr, B_ptr, C_ptr, D_ptr, z_ptr, bias_ptr, initial_ptr,
-    starts_ptr, order_ptr, first_chunk_ptr, out_ptr, final_ptr, intermediate_ptr,
-    heads, headdim, size, heads_per_group, low, high,
+    starts_ptr, order_ptr, first_chunk_ptr, states_ptr, decays_ptr, out_ptr, final_ptr, intermediate_ptr,
+    heads, headdim, size, heads_per_group, low, high, cut_sequences, segments, segment_tokens, pieces_a_segment,
     stride_x_t, stride_x_h, stride_x_p, stride_dt_t, stride_dt_h, stride_b_t, stride_b_g, stride_b_n,
     stride_c_t, stride_c_g, stride_c_n, stride_z_t, stride_z_h, stride_z_p,
     stride_out_t, stride_out_h, stride_out_p, stride_d_h, stride_d_p,
@@ -51,10 +38,22 @@ def _walk_kernel(
 ):  # fmt: skip
     LOG2E: tl.constexpr = 1.4426950408889634
     head = tl.program_id(0).to(tl.int64)
-    sequence = tl.load(order_ptr + tl.program_id(1)).to(tl.int64)
+    rank, segment = tl.program_id(1), 0
+    if states_ptr is not None:
+        # The cut sequences come first, with as many programs each as the longest has segments.
+        is_cut = rank < cut_sequences * segments
+        segment = tl.where(is_cut, rank % segments, 0)
+        rank = tl.where(is_cut, rank // segments, rank - cut_sequences * (segments - 1))
+    sequence = tl.load(order_ptr + rank).to(tl.int64)
     group = head // heads_per_group
     start = tl.load(starts_ptr + sequence).to(tl.int64)
     length = (tl.load(starts_ptr + sequence + 1).to(tl.int64) - start).to(tl.int32)
+    begin, end = 0, length
+    if states_ptr is not None:
+        begin = segment * segment_tokens
+        if begin > 0 and begin >= length:
+            return
+        end = tl.minimum(begin + segment_tokens, length)
     p = tl.program_id(2) * BLOCK_P + tl.arange(0, BLOCK_P)
     n = tl.arange(0, BLOCK_N)
     q = tl.arange(0, BLOCK_Q)
@@ -71,6 +70,13 @@ def _walk_kernel(
     state = tl.zeros([BLOCK_P, BLOCK_N], dtype=tl.float32)
     if initial_ptr is not None:
         state = tl.load(initial_ptr + own + cell, mask=inside, other=0.0).to(tl.float32)
+    if states_ptr is not None:
+        pieces_before = segment * pieces_a_segment
+        piece = rank.to(tl.int64) * (segments - 1) * pieces_a_segment * heads + head
+        for _ in range(pieces_before):
+            left = tl.load(states_ptr + piece * per_head + cell, mask=inside, other=0.0)
+            state = state * tl.exp2(tl.load(decays_ptr + piece)) + left
+            piece += heads
     skip = tl.zeros([BLOCK_P], dtype=tl.float32)
     if D_ptr is not None:
         skip = tl.load(D_ptr + head * stride_d_h + p * stride_d_p, mask=wide, other=0.0).to(tl.float32)
@@ -82,9 +88,9 @@ def _walk_kernel(
     out_ptr += start * stride_out_t + head * stride_out_h
     if z_ptr is not None:
         z_ptr += start * stride_z_t + head * stride_z_h
-    dt = tl.load(dt_ptr + q * stride_dt_t, mask=q < length, other=0.0).to(tl.float32)
-    for first in tl.range(0, length, BLOCK_Q, num_stages=STAGES):
-        used = q < length - first
+    dt = tl.load(dt_ptr + (begin + q).to(tl.int64) * stride_dt_t, mask=begin + q < end, other=0.0).to(tl.float32)
+    for first in tl.range(begin, end, BLOCK_Q, num_stages=STAGES):
+        used = q < end - first
         at = tl.zeros([], dtype=tl.int64) + first
         row_mask, row_wide = used[:, None], used[:, None]
         if not EVEN:
@@ -92,9 +98,8 @@ def _walk_kernel(
         step = tl.where(used, step_size(dt, bias, low, high, SOFTPLUS), 0.0)
         # The next tile's dt is asked for a tile ahead: it is too small for the compiler's own pipeline.
         ahead = (at + BLOCK_Q) * stride_dt_t + q * stride_dt_t
-        dt = tl.load(dt_ptr + ahead, mask=q < length - first - BLOCK_Q, other=0.0).to(tl.float32)
-        # Passing the step size through the scan computes it once, where it would be redone for every use.
-        decay, step = tl.associative_scan((step * A, step), 0, _sum_and_keep)
+        dt = tl.load(dt_ptr + ahead, mask=q < end - first - BLOCK_Q, other=0.0).to(tl.float32)
+        decay, step = tl.associative_scan((step * A, step), 0, sum_and_keep)
         total = tl.sum(tl.where(q == BLOCK_Q - 1, decay, 0.0))
 
         B = tl.load(
@@ -131,6 +136,8 @@ def _walk_kernel(
                 chunk = tl.load(first_chunk_ptr + sequence).to(tl.int64) + first // CHUNK
                 kept = intermediate_ptr + (chunk * heads + head) * per_head + cell
                 tl.store(kept, state.to(intermediate_ptr.dtype.element_ty), mask=inside)
+    if states_ptr is not None:
+        inside = inside & (end >= length)
     tl.store(final_ptr + own + cell, state.to(final_ptr.dtype.element_ty), mask=inside)
 
 
@@ -140,14 +147,9 @@ def serves(arguments: SsdArguments) -> bool:
     float32 products have no tensor cores that are exact enough, so they stay with the five stages.
     """
     x = arguments.x
-    wanted = is_pinned("ssd_walk") or (x.is_cuda and x.element_size() == 2 and walk_is_shorter(arguments))
+    pinned = is_pinned("ssd_walk") or is_pinned("ssd_piece")
+    wanted = pinned or (x.is_cuda and x.element_size() == 2 and walk_is_shorter(arguments))
     return wanted and arguments.B.shape[2] <= MAX_STATE_SIZE and _strides_fit(arguments) and _tiles_nest(arguments)
-
-
-def walk_is_shorter(arguments: SsdArguments) -> bool:
-    """Whether the longest sequence's walk takes less time than the five stages take for all tokens and heads."""
-    metadata, heads = arguments.metadata, arguments.x.shape[1]
-    return metadata.longest * WALK_NS <= metadata.tokens * heads * STAGES_NS
 
 
 def walk(arguments: SsdArguments) -> SsdResult:
@@ -163,21 +165,29 @@ def walk(arguments: SsdArguments) -> SsdResult:
     kept = None
     if arguments.return_intermediate_states:
         kept = torch.empty((metadata.chunks, *shape), dtype=arguments.state_dtype, device=x.device)
-    tile = _tile(arguments)
+    cut = cut_for(arguments)
+    pieces = None if cut is None else find_pieces(arguments, cut)
+    walked = metadata.sequences + (0 if cut is None else cut.sequences * (cut.segments - 1))
+    tile = walk_tile(arguments, cut)
     z_strides = (0, 0, 0) if z is None else z.stride()
     d_strides = (0, 0) if D is None else (D.stride(0), D.stride(1) if D.dim() == 2 else 0)
     launch(
         "ssd_walk",
         _walk_kernel,
-        lambda blocks: (heads, metadata.sequences, cdiv(headdim, blocks["BLOCK_P"])),
+        lambda blocks: (heads, walked, cdiv(headdim, blocks["BLOCK_P"])),
         tile,
         x_ptr=x, dt_ptr=dt, A_ptr=arguments.A.contiguous(), B_ptr=B, C_ptr=C, D_ptr=D, z_ptr=z,
         bias_ptr=None if bias is None else bias.contiguous(),
         initial_ptr=None if initial is None else initial.contiguous(),
         starts_ptr=metadata.cu_seqlens, order_ptr=metadata.longest_first,
-        first_chunk_ptr=metadata.first_chunk_of_sequence, out_ptr=out, final_ptr=final, intermediate_ptr=kept,
+        first_chunk_ptr=metadata.first_chunk_of_sequence,
+        states_ptr=None if pieces is None else pieces.states, decays_ptr=None if pieces is None else pieces.decays,
+        out_ptr=out, final_ptr=final, intermediate_ptr=kept,
         heads=heads, headdim=headdim, size=size, heads_per_group=heads // groups,
         low=float(arguments.step.limit[0]), high=float(arguments.step.limit[1]),
+        cut_sequences=0 if cut is None else cut.sequences, segments=1 if cut is None else cut.segments,
+        segment_tokens=0 if cut is None else cut.segment,
+        pieces_a_segment=0 if cut is None else cut.segment // cut.piece,
         stride_x_t=x.stride(0), stride_x_h=x.stride(1), stride_x_p=x.stride(2),
         stride_dt_t=dt.stride(0), stride_dt_h=dt.stride(1),
         stride_b_t=B.stride(0), stride_b_g=B.stride(1), stride_b_n=B.stride(2),
@@ -199,27 +209,6 @@ def _strides_fit(arguments: SsdArguments) -> bool:
 
 def _tiles_nest(arguments: SsdArguments) -> bool:
     """States are reported at chunks' ends, so then a chunk must end where a tile does."""
-    if not arguments.return_intermediate_states:
-        return True
-    return arguments.metadata.chunk_size % _tile(arguments).block("BLOCK_Q") == 0
-
-
-def _tile(arguments: SsdArguments) -> Tile:
-    """The pinned tile, else the candidate whose programs finish in less time."""
-    x = arguments.x
-    if is_pinned("ssd_walk") or not x.is_cuda:
-        return tile_for("ssd_walk")
-    plain, capped = CANDIDATES["ssd_walk"][:2]
-    programs = x.shape[1] * arguments.metadata.sequences * cdiv(x.shape[2], plain.block("BLOCK_P"))
-    return plain if waves_favour_plain(programs, _multiprocessors(x.device)) else capped
-
-
-def waves_favour_plain(programs: int, multiprocessors: int) -> bool:
-    """Whether so many programs finish sooner, or as soon, without the cap on registers."""
-    plain = cdiv(programs, PROGRAMS_AT_ONCE * multiprocessors)
-    return plain <= cdiv(programs, PROGRAMS_AT_ONCE_CAPPED * multiprocessors) * CAPPED_TIME
-
-
-@cache
-def _multiprocessors(device: torch.device) -> int:
-    return int(torch.cuda.get_device_properties(device).multi_processor_count)
+    rows = walk_tile(arguments, None).block("BLOCK_Q")
+    chunks_fit = not arguments.return_intermediate_states or arguments.metadata.chunk_size % rows == 0
+    return chunks_fit and pieces_nest(rows)

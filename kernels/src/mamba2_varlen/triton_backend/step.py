@@ -17,3 +17,9 @@ def step_size(dt, bias, low, high, SOFTPLUS: tl.constexpr):
     if SOFTPLUS:
         dt = tl.where(dt <= 20.0, log1p(tl.exp(tl.minimum(dt, 20.0))), dt)
     return tl.minimum(tl.maximum(dt, low), high)
+
+
+@triton.jit
+def sum_and_keep(sum_a, keep_a, sum_b, keep_b):
+    # For a scan over (decay, step): passing the step size through it computes that once, not again for every use.
+    return sum_a + sum_b, keep_b

@@ -52,6 +52,15 @@ CANDIDATES = MappingProxyType(
         "ssd_walk": _tiles(
             "BLOCK_Q BLOCK_P", ((32, 64), 4, 2), ((32, 64), 4, 3, 168), ((64, 64), 4, 1), ((16, 16), 4, 1)
         ),
+        # SEGMENT and PIECE are tokens, and how a pinned tile cuts: short, so that a check's lengths are cut. Unpinned,
+        # walk_plan.py reckons them for the batch.
+        "ssd_piece": _tiles(
+            "SEGMENT PIECE BLOCK_Q BLOCK_P",
+            ((128, 64, 64, 64), 4, 2),
+            ((256, 128, 32, 64), 4, 3),
+            ((64, 32, 32, 32), 4, 1),
+            ((64, 64, 16, 16), 4, 1),
+        ),
         "ssd_cumsum": _tiles("BLOCK_H", ((4,), 4, 1), ((1,), 2, 1), ((8,), 4, 1)),
         "ssd_chunk_state": _tiles(
             "BLOCK_P BLOCK_N BLOCK_K",

@@ -30,10 +30,19 @@ SIXTEEN_BITS = 2
 NO_TOKENS = "a batch without tokens makes these kernels write out of bounds in some eras, which ends the process"
 """Seen in the state passing of the first two eras, whose tensor of states has no chunk then."""
 
-OUTSIDE = frozenset({Trait.EMPTY_SEQUENCES, Trait.WIDE_CONVOLUTION, Trait.CHANNEL_MAJOR, Trait.KEPT_PAST})
+OUTSIDE = frozenset(
+    {
+        Trait.EMPTY_SEQUENCES,
+        Trait.WIDE_CONVOLUTION,
+        Trait.CHANNEL_MAJOR,
+        Trait.KEPT_PAST,
+        Trait.MIXED_STATES,
+        Trait.HUGE_BATCH,
+    }
+)
 """The scheduler never issues an empty prefill, no model has a convolution wider than 4, the mixer hands over x with
 channels next to each other in memory, and a past is kept only for prefix caching in mode "all", where vLLM PR 56196
-is open."""
+is open. States are read from and written to one pool, so they have one dtype; no engine decodes 65,536 rows at once."""
 
 NEVER = frozenset({Trait.CHUNK_SIZE_REFUSED, Trait.STEP_LIMIT})
 """There is no metadata function in these files that could refuse, and no limit of dt in the decode step."""
@@ -95,7 +104,7 @@ class VllmAdapter(Tuned):
             "weight": problem.weight,
             "bias": problem.bias,
             "activation": problem.activation,
-            "conv_state_indices": problem.state_indices,
+            "conv_state_indices": slots_of(problem),
         }
         out: Tensor = self._run(function, problem.x, arguments | padding_of(function))
         return out
@@ -114,6 +123,13 @@ def state_dtype_of(problem: Scan) -> torch.dtype | None:
     if problem.state_dtype is not None or problem.initial_states is None or problem.x.element_size() > SIXTEEN_BITS:
         return problem.state_dtype
     return problem.initial_states.dtype
+
+
+def slots_of(problem: ConvolutionStep) -> Tensor:
+    """The mixer always names slots, and the kernels of 2025-09 and later do not compile without them."""
+    if problem.state_indices is not None:
+        return problem.state_indices
+    return torch.arange(len(problem.x), dtype=torch.int32, device=problem.x.device)
 
 
 def padding_of(function: Callable[..., object]) -> dict[str, int]:
