@@ -1,14 +1,18 @@
 """`make test`: every suite with the interpreter it belongs to, on real services, with a line of time for each.
 
-Suites that share the two cores run side by side only where they do not measure or start whole stacks.
+Many tests wait and many compute, so several suites run at once, in lanes; what a suite printed is shown whole when it ends.
 """
 
 import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -26,52 +30,102 @@ class Suite:
     name: str
     python: Path
     folders: tuple[str, ...]
+    ignored: tuple[str, ...] = ()
     workers: int = 2
     marks: str = "not gpu and not history and not vllm"
+    yields: bool = False
+    """Whether it leaves the cores to the other suites whenever they want them: for one that computes and watches no clock."""
 
 
-SUITES = (
-    Suite("compare", CONTROL, ("compare/tests",)),
-    Suite("kernels", EVAL, ("kernels/tests",)),
-    Suite("canary", EVAL, ("canary/tests",), workers=0),
-    Suite("evaluate child", EVAL, ("worker/tests/evaluate",)),
-    Suite("service", CONTROL, ("service/tests",)),
-    Suite("worker", CONTROL, ("worker/tests",)),
-    Suite("across packages", CONTROL, ("tests",), workers=0),
+END_TO_END = ("tests/test_end_to_end.py", "tests/test_faults.py")
+"""One process has them, since all use one embedded stack, which takes longest to do its work."""
+
+LANES = (
+    (Suite("end to end", CONTROL, END_TO_END, workers=0),),
+    (
+        Suite("service", CONTROL, ("service/tests",)),
+        Suite("worker", CONTROL, ("worker/tests",), ignored=("worker/tests/evaluate",)),
+    ),
+    (
+        Suite("compare", CONTROL, ("compare/tests",)),
+        Suite("across packages", CONTROL, ("tests",), ignored=END_TO_END, workers=0),
+        Suite("kernels", EVAL, ("kernels/tests",), yields=True),
+        Suite("evaluate child", EVAL, ("worker/tests/evaluate",), yields=True),
+        Suite("canary", EVAL, ("canary/tests",), workers=0, yields=True),
+    ),
 )
+"""Side by side; the suites of a lane one after the other. No two suites use one database: those of Redis are numbered in the
+tests, those of PostgreSQL are made by them."""
 
 ON_REQUEST = (Suite("vllm", CONTROL, ("tests/vllm",), workers=0, marks="vllm"),)
 """Needs an environment that `make test` does not make: `make test-vllm`."""
 
+NICENESS = "10"
+"""Of a suite that yields: it gets a tenth of what the others get, and all that they leave."""
 
-def run_suite(suite: Suite, environment: dict[str, str]) -> int:
-    """pytest's exit code for one suite."""
-    command = [str(suite.python), "-P", "-m", "pytest", "-q", "--durations=5", "-m", suite.marks, *suite.folders]
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    name: str
+    code: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{'passed' if self.code == 0 else 'FAILED':7} {self.seconds:6.0f} s  {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    environment: dict[str, str]
+    telling: Lock
+
+    def lane(self, suites: tuple[Suite, ...]) -> list[Outcome]:
+        """Outcomes of suites, one after the other; none is begun after one that was interrupted."""
+        outcomes: list[Outcome] = []
+        for suite in suites:
+            outcomes.append(self.suite(suite))
+            if outcomes[-1].code == pytest.ExitCode.INTERRUPTED:
+                break
+        return outcomes
+
+    def suite(self, suite: Suite) -> Outcome:
+        started = time.monotonic()
+        done = subprocess.run(
+            command_of(suite), cwd=ROOT, env=self.environment, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )  # fmt: skip
+        with self.telling:
+            sys.stdout.write(f"\n== {suite.name}\n{done.stdout.decode(errors='replace')}")
+            sys.stdout.flush()
+        return Outcome(suite.name, done.returncode, time.monotonic() - started)
+
+
+def command_of(suite: Suite) -> list[str]:
+    command = ["nice", "-n", NICENESS] if suite.yields else []
+    command += [str(suite.python), "-P", "-m", "pytest", "-q", "--durations=5", "-m", suite.marks, *suite.folders]
     if suite.workers:
         command += ["-n", str(suite.workers), "--dist", "loadfile"]
-    if suite.name == "worker":
-        command.append("--ignore=worker/tests/evaluate")
-    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    return command + [f"--ignore={path}" for path in suite.ignored]
+
+
+def chosen_lanes(named: list[str]) -> list[tuple[Suite, ...]]:
+    """The lanes, without the suites that were not named."""
+    if not named:
+        return list(LANES)
+    lanes = [tuple(suite for suite in lane if suite.name in named) for lane in (*LANES, ON_REQUEST)]
+    return [lane for lane in lanes if lane]
 
 
 def main() -> None:
-    named = sys.argv[1:]
-    chosen = [suite for suite in (*SUITES, *ON_REQUEST) if suite.name in named] if named else list(SUITES)
-    if not chosen:
-        raise SystemExit(f"no such suite; known: {', '.join(suite.name for suite in (*SUITES, *ON_REQUEST))}")
-    outcomes: list[tuple[str, int, float]] = []
-    with services() as urls:
+    lanes = chosen_lanes(sys.argv[1:])
+    if not lanes:
+        known = ", ".join(suite.name for lane in (*LANES, ON_REQUEST) for suite in lane)
+        raise SystemExit(f"no such suite; known: {known}")
+    with services() as urls, ThreadPoolExecutor(len(lanes)) as pool:
         environment = {**os.environ, **urls, "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
-        for suite in chosen:
-            sys.stdout.write(f"\n== {suite.name}\n")
-            sys.stdout.flush()
-            started = time.monotonic()
-            code = run_suite(suite, environment)
-            outcomes.append((suite.name, code, time.monotonic() - started))
-    sys.stdout.write("\n")
-    for name, code, seconds in outcomes:
-        sys.stdout.write(f"{'passed' if code == 0 else 'FAILED':7} {seconds:6.0f} s  {name}\n")
-    if any(code for _, code, _ in outcomes):
+        runner = Runner(environment, Lock())
+        outcomes = [outcome for lane in pool.map(runner.lane, lanes) for outcome in lane]
+    sys.stdout.write("\n" + "".join(f"{outcome}\n" for outcome in outcomes))
+    if any(outcome.code for outcome in outcomes):
         raise SystemExit(1)
 
 

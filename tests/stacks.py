@@ -28,6 +28,9 @@ EXTRA = {
 }  # fmt: skip
 """What a test's stack has besides: a repository on this disk, two jobs at once, and no demand for bubblewrap."""
 
+LOOK_SECONDS = 0.5
+"""Between two looks at a stack: a look costs its service some 20 ms of the cores that the run wants."""
+
 PATIENCE_SECONDS = 900.0
 """After which a run counts as hanging: on two idle cores the example with few questions takes a tenth."""
 
@@ -121,7 +124,7 @@ def wait_for(look: Callable[[], Any], what: str, process: "subprocess.Popen[byte
         if found is not None:
             return found
         assert process is None or process.poll() is None, f"{what} ended with {process.returncode}"
-        time.sleep(0.2)
+        time.sleep(LOOK_SECONDS)
     raise AssertionError(f"{what}: not within {PATIENCE_SECONDS:.0f} s")
 
 
