@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from driftline.contracts.base import Contract
@@ -73,10 +73,27 @@ class _Reader:
         return entries + ([progress] if changed else []), run.state.finished
 
 
+def _described(name: str, data: type[Contract], **more: Any) -> dict[str, Any]:
+    """One kind of event as JSON schema. What `data` is made of stands in the document already, beside RunView."""
+    schema = data.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema.pop("$defs", None)
+    told = {"type": "string", "contentMediaType": "application/json", "contentSchema": schema}
+    properties = {"event": {"const": name}, "data": told} | more
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+STREAM = {
+    "text/event-stream": {
+        "itemSchema": {
+            "oneOf": [_described("entry", EventView, id={"type": "string"}), _described("progress", RunProgress)]
+        }
+    }
+}
+"""As FastAPI describes streams, by the word of OpenAPI 3.2."""
+
+
 @router.get(
-    "/events",
-    response_class=StreamingResponse,
-    responses=problems.responses(404, 422) | {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    "/events", response_class=StreamingResponse, responses=problems.responses(404, 422) | {200: {"content": STREAM}}
 )
 async def stream_events(
     run_id: UUID, found: ContextDep, last_event_id: Annotated[int | None, Header(ge=0, le=LARGEST_EVENT_ID)] = None

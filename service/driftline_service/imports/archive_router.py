@@ -1,6 +1,6 @@
 """POST /api/v1/imports: an archive of lm-eval's files is reported. Its body is the only large one of the public API."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from driftline.contracts.imports import ImportRequest, ImportView
 from fastapi import APIRouter, Query, Request, Response
@@ -15,6 +15,7 @@ from driftline_service.logs import logger
 router = APIRouter(prefix="/api/v1/imports", tags=["imports"])
 
 TAR = "application/x-tar"
+AGAIN: dict[int | str, dict[str, Any]] = {200: {"model": ImportView, "description": "The same files were here before"}}
 
 _log = logger("driftline.imports")
 
@@ -22,7 +23,7 @@ _log = logger("driftline.imports")
 @router.post(
     "",
     status_code=201,
-    responses=problems.responses(401, 403, 409, 413, 422, 503, 507),
+    responses=problems.responses(401, 403, 409, 413, 422, 503, 507) | AGAIN,
     openapi_extra={
         "requestBody": {"required": True, "content": {TAR: {"schema": {"type": "string", "format": "binary"}}}}
     },

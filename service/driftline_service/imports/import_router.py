@@ -1,7 +1,7 @@
 """The HTTP of imports: report, list, show, decide. What a report means is understood elsewhere."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from driftline.contracts.base import Contract, Name
@@ -30,6 +30,7 @@ from driftline_service.imports.views import import_detail, import_view, import_v
 router = APIRouter(prefix="/api/v1/imports", tags=["imports"])
 
 LARGEST_PAGE = 200
+AGAIN: dict[int | str, dict[str, Any]] = {200: {"model": ImportList, "description": "All points were here before"}}
 
 
 class ImportFilter(Contract):
@@ -41,7 +42,7 @@ class ImportFilter(Contract):
     limit: int = Field(default=50, ge=1, le=LARGEST_PAGE)
 
 
-@router.post("/figures", status_code=201, responses=problems.responses(401, 403, 409, 413, 422, 503))
+@router.post("/figures", status_code=201, responses=problems.responses(401, 403, 409, 413, 422, 503) | AGAIN)
 def import_figures(who: SubmitterDep, body: FiguresRequest, found: ContextDep, response: Response) -> ImportList:
     """Report results without samples. All points are stored, or none; those that were there already are answered again."""
     reports = figures.understand(body, found.lanes)
