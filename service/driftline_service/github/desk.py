@@ -83,7 +83,10 @@ class Desk:
         try:
             event = events.read(delivery.event, delivery.payload)
         except ValidationError as error:
-            return f"not understood: {error.error_count()} fields, first {error.errors()[0]['loc']}"
+            first = error.errors()[0]
+            if first["loc"] == ("installation",) and first["type"] == "missing":
+                return "not the App's: it names no installation, as webhooks of a repository or organization do"
+            return f"not understood: {error.error_count()} fields, first {first['loc']}"
         match event:
             case events.InstallationEvent() | events.InstallationRepositoriesEvent():
                 return installations.changed(session, event, delivery, self._clock())
@@ -150,7 +153,8 @@ class Desk:
 
     def _comment(self, session: Session, event: events.IssueCommentEvent) -> str:
         """Only a newly made comment of a person on a pull request that is known can command."""
-        if event.action != "created" or event.issue.pull_request is None or event.comment.user.type == "Bot":
+        author = event.comment.user
+        if event.action != "created" or event.issue.pull_request is None or author is None or author.type == "Bot":
             return "no command"
         command = parse(event.comment.body)
         if command is None:
@@ -159,7 +163,7 @@ class Desk:
         if pull is None:
             return "a pull request that no webhook told of; a push to it makes it known"
         pull.look = True
-        user = event.comment.user.login
+        user = author.login
         if isinstance(command, Misunderstood):
             pull.notice = f"@{user}: {command.reason}.\n\n{command.help}"
             return "misunderstood"

@@ -2,15 +2,20 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 Sha = str
 
 
 class Part(BaseModel):
-    """GitHub adds fields at will."""
+    """GitHub adds fields at will, and tells null of what is not there: a person whose account is gone, above all."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_untold(cls, told: object) -> object:
+        return {name: value for name, value in told.items() if value is not None} if isinstance(told, dict) else told
 
 
 class Installation(Part):
@@ -38,7 +43,7 @@ class Side(Part):
 
     ref: str
     sha: str = Field(pattern=r"^[0-9a-f]{40}$")
-    repo: Repository | None
+    repo: Repository | None = None
 
 
 class PullRequest(Part):
@@ -46,7 +51,6 @@ class PullRequest(Part):
     title: str
     draft: bool = False
     state: Literal["open", "closed"]
-    user: User
     labels: list[Label] = []
     head: Side
     base: Side
@@ -60,7 +64,6 @@ class FromRepository(Part):
     action: str = ""
     installation: Installation
     repository: Repository
-    sender: User
 
 
 class PullRequestEvent(FromRepository):
@@ -78,7 +81,7 @@ class Issue(Part):
 class Comment(Part):
     id: int
     body: str = ""
-    user: User
+    user: User | None = None
 
 
 class IssueCommentEvent(FromRepository):
@@ -100,10 +103,13 @@ class CheckRun(Part):
 
 class CheckRunEvent(FromRepository):
     check_run: CheckRun
+    sender: User
 
 
 class NamedRepository(Part):
-    full_name: str
+    """Of one that is taken away GitHub may tell its id alone."""
+
+    full_name: str = ""
 
 
 class InstallationEvent(Part):

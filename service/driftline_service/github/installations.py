@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from driftline_service.database import github_queries
 from driftline_service.database.github_tables import GithubDelivery
-from driftline_service.github.events import InstallationEvent, InstallationRepositoriesEvent
+from driftline_service.github.events import InstallationEvent, InstallationRepositoriesEvent, NamedRepository
 from driftline_service.runs.cancellation import cancel
 
 ENDS = {"deleted": "the GitHub App was removed", "suspend": "the GitHub App was suspended"}
@@ -27,13 +27,16 @@ def changed(
         if event.action in ENDS:
             return _leave(session, event.installation.id, None, ENDS[event.action], delivery, now)
         if event.action in BEGINS:
-            return _return(session, event.installation.id, [one.full_name for one in event.repositories])
+            return _return(session, event.installation.id, _names(event.repositories))
         return "nothing to do"
-    removed = [one.full_name for one in event.repositories_removed]
-    added = [one.full_name for one in event.repositories_added]
+    removed, added = _names(event.repositories_removed), _names(event.repositories_added)
     told = [_leave(session, event.installation.id, removed, FEWER, delivery, now)] if removed else []
     told += [_return(session, event.installation.id, added)] if added else []
     return "; ".join(told) or "nothing to do"
+
+
+def _names(repositories: Sequence[NamedRepository]) -> list[str]:
+    return [one.full_name for one in repositories if one.full_name]
 
 
 def _leave(

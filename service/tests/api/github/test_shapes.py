@@ -50,6 +50,21 @@ def _unknown(ours: type[Part], theirs: list[type[BaseModel]], place: str) -> Ite
             yield from _unknown(own, nested, f"{place}.{name}")
 
 
+def _null(annotation: Any) -> bool:
+    return annotation is type(None) or any(_null(part) for part in get_args(annotation))
+
+
+def _needed(ours: type[Part], theirs: list[type[BaseModel]], place: str) -> Iterator[str]:
+    """Fields that ours cannot do without and that GitHub may leave null, or out."""
+    for name, field in ours.model_fields.items():
+        found = [each for model in theirs for key, each in model.model_fields.items() if name in (key, each.alias)]
+        if field.is_required() and any(_null(each.annotation) or not each.is_required() for each in found):
+            yield f"{place}.{name}"
+        nested = [model for each in found for model in _models(each.annotation)]
+        for own in _models(field.annotation):
+            yield from _needed(own, nested, f"{place}.{name}")
+
+
 @pytest.mark.parametrize("event", READ)
 def test_every_field_that_is_read_is_one_that_github_describes(event: str) -> None:
     ours, actions = READ[event]
@@ -58,3 +73,11 @@ def test_every_field_that_is_read_is_one_that_github_describes(event: str) -> No
 
 def test_no_event_is_read_that_is_not_compared_here() -> None:
     assert set(events._KNOWN) == set(READ)
+
+
+@pytest.mark.parametrize("event", READ)
+def test_nothing_is_needed_that_github_may_leave_null(event: str) -> None:
+    """But the installation, which no webhook of an App is without."""
+    ours, actions = READ[event]
+    needed = set(_needed(ours, _described(event, actions), event))
+    assert needed <= {f"{event}.installation"}
