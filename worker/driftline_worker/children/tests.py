@@ -6,7 +6,6 @@ that fails, hangs, floods or ends its process is a line that says so. Exit code 
 
 import importlib.metadata
 import importlib.util
-import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -24,7 +23,7 @@ from driftline_worker.children.line_channel import Channel
 from driftline_worker.children.suite_run.spec import read_suite
 from driftline_worker.children.suite_run.suite import Suite
 from driftline_worker.children.suite_run.tolerances import tolerances_in
-from driftline_worker.children.vllm_engine.overlay import make_overlay
+from driftline_worker.children.vllm_engine.overlay import import_first, make_overlay
 
 TOLD = ("pytest", "torch", "triton", "numpy", "vllm")
 
@@ -51,7 +50,7 @@ def lay_over(commit: Path) -> None:
             "permanent", "no_vllm", f"{sys.executable} has no vLLM; make the environment that the suite names"
         )
     overlay = make_overlay(commit, Path(installed.origin).parent, Path.cwd() / "engine")
-    os.environ["PYTHONPATH"] = str(overlay.folder)
+    import_first(overlay.folder)
 
 
 def versions() -> dict[str, str]:

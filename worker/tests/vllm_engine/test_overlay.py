@@ -5,7 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from driftline_worker.children.vllm_engine.overlay import make_overlay
+import pytest
+from driftline_worker.children.vllm_engine.overlay import import_first, make_overlay
 
 
 def package(folder: Path, files: dict[str, str]) -> Path:
@@ -42,6 +43,14 @@ def test_the_commit_is_over_the_release(tmp_path: Path) -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert answer.stdout.split() == ["commit", "0.32.0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [({}, "engine"), ({"PYTHONPATH": "a:b"}, "engine:a:b"), ({"PYTHONPATH": ""}, "engine")]
+)
+def test_what_was_importable_before_still_is(before: dict[str, str], after: str) -> None:
+    import_first(Path("engine"), before)
+    assert before == {"PYTHONPATH": after}
 
 
 def test_an_unchanged_commit_changes_nothing(tmp_path: Path) -> None:

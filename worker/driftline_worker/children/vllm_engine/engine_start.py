@@ -14,7 +14,7 @@ from ..vllm_plugin.distribution import make_distribution, turn_on
 from .banner import Banner, BannersDiffer
 from .engine_log import EngineLog
 from .modes import Modes, SourceUnreadable, modes_of
-from .overlay import Overlay, make_overlay
+from .overlay import Overlay, import_first, make_overlay
 from .spec import EngineEnvironment, VllmSpec
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _installed_package() -> Path:
 def _import_first(folder: Path) -> None:
     """vLLM starts processes by spawn and by command; both must find the commit's package before the release's."""
     sys.path.insert(0, str(folder))
-    os.environ["PYTHONPATH"] = str(folder)
+    import_first(folder)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # three processes read the changed files; the folder is our own
     sys.dont_write_bytecode = False
 

@@ -6,7 +6,7 @@ tree holds (extension modules, version files) is linked from it.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from filecmp import cmp
 from pathlib import Path
@@ -50,6 +50,12 @@ def make_overlay(commit: Path, release: Path, folder: Path) -> Overlay:
             _link(release / name, target / name)
     missing = sorted(name for name in theirs - ours if not name.endswith(BUILT))
     return Overlay(folder, tuple(changed), tuple(missing))
+
+
+def import_first(folder: Path, environment: MutableMapping[str, str] = os.environ) -> None:
+    """Have Python processes to come look into the folder before all that they look into already."""
+    before = [environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else []
+    environment["PYTHONPATH"] = os.pathsep.join([str(folder), *before])
 
 
 def _files(folder: Path) -> Iterator[str]:
