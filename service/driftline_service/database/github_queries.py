@@ -1,11 +1,12 @@
 """Named queries on what GitHub told and was shown."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil, sqrt
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Text, cast, delete, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Text, cast, delete, false, func, or_, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.orm import Session, aliased
 
@@ -20,6 +21,14 @@ time of its next try is kept."""
 
 MOST_TRIES = 132
 """A delivery that failed so often, which takes a day, is left as it is, with its error; nothing else waits for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A repository, as an installation of the App reaches it."""
+
+    installation_id: int
+    repository: str
 
 
 def remember_source(session: Session, *, url: str, repository: str, installation_id: int, private: bool) -> None:
@@ -124,6 +133,29 @@ def main_runs_through(session: Session, installation_id: int, names: Sequence[st
     return session.scalars(query).all()
 
 
+def places_that_run(session: Session) -> dict[Place, bool]:
+    """Where the unfinished runs of pull requests and of pushes to main came from, and whether GitHub did not let one of its
+    pull requests be shown."""
+    pulls = (
+        select(GithubPull.installation_id, GithubPull.repository, func.bool_or(GithubPull.last_error.is_not(None)))
+        .join(GithubRun, GithubRun.pull_id == GithubPull.id)
+        .join(Run, Run.id == GithubRun.run_id)
+        .where(Run.state.in_(ACTIVE))
+        .group_by(GithubPull.installation_id, GithubPull.repository)
+    )
+    mains = (
+        select(GithubSource.installation_id, GithubSource.repository, false())
+        .join(Repository, Repository.url == GithubSource.url)
+        .join(Run, Run.repository_id == Repository.id)
+        .where(Run.idempotency_key.startswith(MAIN_KEY, autoescape=True), Run.state.in_(ACTIVE))
+    )
+    found: dict[Place, bool] = {}
+    for installation, repository, unseen in (*session.execute(pulls), *session.execute(mains)):
+        place = Place(installation, repository)
+        found[place] = found.get(place, False) or unseen
+    return found
+
+
 def forget_sources(session: Session, installation_id: int, names: Sequence[str] | None) -> None:
     """The installation reads these repositories, or any, no more."""
     statement = delete(GithubSource).where(GithubSource.installation_id == installation_id)
@@ -137,14 +169,14 @@ def drop_waiting(
     installation_id: int,
     names: Sequence[str] | None,
     *,
-    before: GithubDelivery,
+    before: datetime,
     why: str,
     now: datetime,
 ) -> int:
     """Let go of what came through an installation earlier and waits; how many."""
     payload = GithubDelivery.payload
     statement = update(GithubDelivery).where(
-        GithubDelivery.handled_at.is_(None), GithubDelivery.received_at < before.received_at,
+        GithubDelivery.handled_at.is_(None), GithubDelivery.received_at < before,
         payload["installation"]["id"].astext == str(installation_id),
         GithubDelivery.event.not_in(["installation", "installation_repositories"]),
     )  # fmt: skip

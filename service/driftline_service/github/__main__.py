@@ -16,6 +16,7 @@ from driftline_service.database.engine import make_engine, make_sessions
 from driftline_service.github.client import AppClient
 from driftline_service.github.desk import Desk
 from driftline_service.github.measuring import Measuring
+from driftline_service.github.presence import Presence
 from driftline_service.github.showcase import Showcase
 from driftline_service.lanes import ConfigurationError, read_lanes
 from driftline_service.runs.leadership import Leadership
@@ -46,12 +47,14 @@ def main() -> int:
     client = AppClient(settings.github_app_id, key, settings.github_api_url)
     desk = Desk(sessions, client, Measuring(lanes, settings, client), settings.github_label, now_utc)
     showcase = Showcase(sessions, client, settings.public_url, now_utc)
-    serve(Leadership(engine, LOCK_KEY), desk, showcase, stop_on_signals())
+    presence = Presence(sessions, client, now_utc)
+    serve(Leadership(engine, LOCK_KEY), (desk, showcase, presence), stop_on_signals())
     return 0
 
 
-def serve(leadership: Leadership, desk: Desk, showcase: Showcase, stop: threading.Event) -> None:
+def serve(leadership: Leadership, parts: tuple[Desk, Showcase, Presence], stop: threading.Event) -> None:
     """Work until `stop` is set. A database that goes away is waited for; another one at work is left to it."""
+    desk, showcase, presence = parts
     log = logs.logger("driftline.github")
     while not stop.is_set():
         try:
@@ -59,6 +62,7 @@ def serve(leadership: Leadership, desk: Desk, showcase: Showcase, stop: threadin
                 while desk.step() and not stop.is_set():
                     pass
                 showcase.step()
+                presence.step()
         except DBAPIError as error:
             log.warning("the database is away", error=str(error))
         stop.wait(PAUSE_SECONDS)

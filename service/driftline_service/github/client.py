@@ -1,6 +1,7 @@
 """The few requests that are made of GitHub's REST API, as the App's installation on a repository."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import count
 from typing import Any, Protocol
@@ -36,10 +37,18 @@ class Uninstalled(Gone):
     """The App was removed from there, or is suspended: nobody may speak for it until GitHub tells of it again."""
 
 
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The App is there, as GitHub says."""
+
+    suspended: bool
+
+
 class Client(Protocol):
     """What the desk and the showcase need; repositories are `owner/name`."""
 
     def source_token(self, installation: int, repository: str) -> str: ...
+    def installation_of(self, repository: str) -> "Installed | None": ...
     def may_write(self, installation: int, repository: str, user: str) -> bool: ...
     def comment(self, installation: int, repository: str, number: int, body: str, comment_id: int | None) -> int: ...
     def check_run(
@@ -62,14 +71,28 @@ class AppClient:
             GithubDown: if there is none to be had just now.
             Uninstalled: if there will be none.
         """
-        app = GitHub(AppAuthStrategy(self._app_id, self._key), base_url=self._url, timeout=TIMEOUT_SECONDS,
-                     http_cache=False, auto_retry=False)  # fmt: skip
         wanted = {"repositories": [repository.partition("/")[2]], "permissions": {"contents": "read"}}
         path = f"/app/installations/{installation}/access_tokens"
         try:
-            return str(app.request("POST", path, json=wanted).json()["token"])
+            return str(self._as_app().request("POST", path, json=wanted).json()["token"])
         except GitHubException as error:
             raise _trouble(f"POST {path}", error) from error
+
+    def installation_of(self, repository: str) -> Installed | None:
+        """The App's installation on a repository; None if there is none, or no such repository.
+
+        Raises:
+            GithubDown: if it could not be asked.
+        """
+        path = f"/repos/{repository}/installation"
+        try:
+            answer = self._as_app().request("GET", path).json()
+        except GitHubException as error:
+            trouble = _trouble(f"GET {path}", error)
+            if isinstance(trouble, Gone):
+                return None
+            raise trouble from error
+        return Installed(suspended=answer.get("suspended_at") is not None)
 
     def may_write(self, installation: int, repository: str, user: str) -> bool:
         """Whether a user may write to the repository.
@@ -140,6 +163,10 @@ class AppClient:
             raise _trouble(f"{method} {path}", error) from error
         read: dict[str, Any] = answer.json()
         return read
+
+    def _as_app(self) -> GitHub[AppAuthStrategy]:
+        return GitHub(AppAuthStrategy(self._app_id, self._key), base_url=self._url, timeout=TIMEOUT_SECONDS,
+                      http_cache=False, auto_retry=False)  # fmt: skip
 
     def _of(self, installation: int) -> "GitHub[AppInstallationAuthStrategy]":
         if installation not in self._installations:

@@ -23,15 +23,16 @@ def changed(
     session: Session, event: InstallationEvent | InstallationRepositoriesEvent, delivery: GithubDelivery, now: datetime
 ) -> str:
     """Stop or take up what the event is about; what was done, in words."""
+    installation, before = event.installation.id, delivery.received_at
     if isinstance(event, InstallationEvent):
         if event.action in ENDS:
-            return _leave(session, event.installation.id, None, ENDS[event.action], delivery, now)
+            return leave(session, installation, None, ENDS[event.action], before=before, now=now)
         if event.action in BEGINS:
-            return _return(session, event.installation.id, _names(event.repositories))
+            return _return(session, installation, _names(event.repositories))
         return "nothing to do"
     removed, added = _names(event.repositories_removed), _names(event.repositories_added)
-    told = [_leave(session, event.installation.id, removed, FEWER, delivery, now)] if removed else []
-    told += [_return(session, event.installation.id, added)] if added else []
+    told = [leave(session, installation, removed, FEWER, before=before, now=now)] if removed else []
+    told += [_return(session, installation, added)] if added else []
     return "; ".join(told) or "nothing to do"
 
 
@@ -39,10 +40,10 @@ def _names(repositories: Sequence[NamedRepository]) -> list[str]:
     return [one.full_name for one in repositories if one.full_name]
 
 
-def _leave(
-    session: Session, installation: int, names: Sequence[str] | None, why: str, delivery: GithubDelivery, now: datetime
+def leave(
+    session: Session, installation: int, names: Sequence[str] | None, why: str, *, before: datetime, now: datetime
 ) -> str:
-    """Stop everything of an installation, or of some of its repositories. What was told before this and waits still would
+    """Stop everything of an installation, or of some of its repositories. What was told before and waits still would
     begin it anew."""
     stopped = 0
     for pull in github_queries.pulls_through(session, installation, names):
@@ -52,7 +53,7 @@ def _leave(
         stopped += sum(ended)
         github_queries.show_no_more(session, pull, why)
     stopped += sum(cancel(session, run, why) for run in github_queries.main_runs_through(session, installation, names))
-    dropped = github_queries.drop_waiting(session, installation, names, before=delivery, why=why, now=now)
+    dropped = github_queries.drop_waiting(session, installation, names, before=before, why=why, now=now)
     github_queries.forget_sources(session, installation, names)
     return f"{stopped} runs stopped, {dropped} deliveries dropped: {why}"
 

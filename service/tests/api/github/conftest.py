@@ -21,6 +21,7 @@ from driftline_service.database.tables import GithubDelivery, GithubPull, Github
 from driftline_service.github.client import AppClient
 from driftline_service.github.desk import Desk
 from driftline_service.github.measuring import Measuring
+from driftline_service.github.presence import Presence
 from driftline_service.github.showcase import Showcase
 from driftline_service.lanes import read_lanes
 from driftline_service.settings import Settings
@@ -49,6 +50,7 @@ class Side:
     commits: dict[str, str]
     desk: Desk
     showcase: Showcase
+    presence: Presence
     name: str
     clone_url: str = ""
     private: bool = False
@@ -204,6 +206,7 @@ def side(
             commits,
             desk,
             showcase,
+            Presence(sessions, client, clock),
             name,
             installation=randbelow(1 << 40),
             ahead=ahead,

@@ -41,6 +41,9 @@ class FakeGithub:
     """by which installation, each time"""
     no_token: tuple[int, str] | None = None
     """what a request for any token is answered instead: status and message"""
+    not_installed: set[str] = field(default_factory=set)
+    """repositories that the App was taken from"""
+    suspended: bool = False
     fetches: list[str] = field(default_factory=list)
     """paths that were served to a token"""
 
@@ -63,7 +66,9 @@ def application(state: FakeGithub) -> FastAPI:
             state.calls.append((request.method, request.url.path))
             if state.outage:
                 return await trouble(state.outage.pop(0), request, call_next)
-            if request.headers.get("authorization") not in ("token ghs_installation", "Bearer ghs_installation"):
+            if request.url.path.endswith("/installation"):
+                assert request.headers["authorization"].startswith("Bearer ey"), "the App signs with its key"
+            elif request.headers.get("authorization") not in ("token ghs_installation", "Bearer ghs_installation"):
                 return JSONResponse({"message": "Bad credentials"}, status_code=401)
         return await call_next(request)
 
@@ -83,6 +88,12 @@ def application(state: FakeGithub) -> FastAPI:
             "token": made, "expires_at": "2099-01-01T00:00:00Z", "permissions": {},
             "repository_selection": "all",
         }  # fmt: skip
+
+    @app.get("/repos/{owner}/{name}/installation")
+    def installation_of(owner: str, name: str) -> Any:
+        if f"{owner}/{name}" in state.not_installed:
+            return JSONResponse({"message": "Not Found"}, status_code=404)
+        return {"id": 1, "app_id": APP_ID, "suspended_at": "2026-01-01T00:00:00Z" if state.suspended else None}
 
     @app.get("/repos/{owner}/{name}/collaborators/{user}/permission")
     def permission(owner: str, name: str, user: str) -> dict[str, Any]:
