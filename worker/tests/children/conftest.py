@@ -68,6 +68,21 @@ def run_child(tmp_path_factory: pytest.TempPathFactory) -> RunChild:
 
 
 @pytest.fixture(scope="session")
+def run_build(tmp_path_factory: pytest.TempPathFactory) -> RunChild:
+    """Run `build` as run_child does, except that a kernel which an earlier test had compiled is taken from Triton's cache."""
+    compiled = tmp_path_factory.mktemp("compiled")
+
+    def run(import_dir: Path, /, **spec: object) -> Ended:
+        scratch = tmp_path_factory.mktemp("build")
+        (scratch / "triton").symlink_to(compiled)
+        spec_file = scratch / "spec.json"
+        spec_file.write_text(json.dumps({"import_dir": str(import_dir), "layout": "mamba2_varlen", **spec}))
+        return ended("build", spec_file, scratch)
+
+    return run
+
+
+@pytest.fixture(scope="session")
 def run_raw(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., list[bytes]]:
     """Run a child and give the lines as they stand on its pipe."""
 

@@ -12,8 +12,8 @@ RunChild = Callable[..., Any]
 KERNELS = Path(__file__).resolve().parents[3] / "kernels" / "src"
 
 
-def test_every_kernel_compiles_and_tells_its_registers_spills_and_shared_memory(run_child: RunChild) -> None:
-    ended = run_child("build", KERNELS, architectures=[90])
+def test_every_kernel_compiles_and_tells_its_registers_spills_and_shared_memory(run_build: RunChild) -> None:
+    ended = run_build(KERNELS, architectures=[90])
     assert ended.code == 0, ended.printed
     assert ended.lines[-1] == Result(lines=len(ended.builds))
     assert [(one.kernel, one.error) for one in ended.builds if not one.compiled] == []
@@ -28,13 +28,13 @@ def test_every_kernel_compiles_and_tells_its_registers_spills_and_shared_memory(
 
 
 def test_a_kernel_that_does_not_compile_is_a_line_with_the_compiler_s_message(
-    run_child: RunChild, kernels_copy: Path
+    run_build: RunChild, kernels_copy: Path
 ) -> None:
     file = kernels_copy / "mamba2_varlen" / "triton_backend" / "norm.py"
     broken = file.read_text().replace("tl.sqrt", "tl.no_such_function").replace("tl.rsqrt", "tl.no_such_function")
     assert "no_such_function" in broken
     file.write_text(broken)
-    ended = run_child("build", kernels_copy, architectures=[80])
+    ended = run_build(kernels_copy, architectures=[90])
     assert ended.code == 0, ended.printed
     [failed] = [one for one in ended.builds if not one.compiled]
     assert "norm" in failed.kernel
@@ -59,14 +59,14 @@ OWN = {"name": "own", "version": "3.6.0", "folder": None}
 NEWER = {"name": "newer", "version": "3.9.0", "folder": str(ROOT / ".triton" / "3.9.0")}
 
 
-def test_a_kernel_that_one_triton_refuses_is_named_with_its_message(run_child: RunChild, kernels_copy: Path) -> None:
+def test_a_kernel_that_one_triton_refuses_is_named_with_its_message(run_build: RunChild, kernels_copy: Path) -> None:
     """`tl.squeeze` came after 3.6. The newer release is what `make triton-env` installs."""
     assert Path(str(NEWER["folder"])).is_dir(), "run `make triton-env` first"
     file = kernels_copy / "mamba2_varlen" / "triton_backend" / "norm.py"
     line = "    within = tl.arange(0, BLOCK)\n"
     assert file.read_text().count(line) == 1, "adapt the edit to the code"
     file.write_text(file.read_text().replace(line, f"{line}    tl.squeeze(tl.zeros((1, 8), tl.float32), 0)\n"))
-    ended = run_child("build", kernels_copy, architectures=[90], tritons=[OWN, NEWER | {"architectures": [100]}])
+    ended = run_build(kernels_copy, architectures=[90], tritons=[OWN, NEWER | {"architectures": [100]}])
     assert ended.code == 0, ended.printed
     assert {(one.triton, one.arch) for one in ended.builds} == {("3.6.0", "sm_90"), ("3.9.0", "sm_100")}
     assert [line.done for line in ended.lines if line.type == "progress" and line.phase == "compile"][-1] == len(
@@ -83,24 +83,24 @@ def test_a_kernel_that_one_triton_refuses_is_named_with_its_message(run_child: R
     assert told.recorded == {"Triton own": "compiled", "Triton newer": "compiled"}
 
 
-def test_kernels_that_do_not_import_under_one_triton_are_refused_there(run_child: RunChild, kernels_copy: Path) -> None:
+def test_kernels_that_do_not_import_under_one_triton_are_refused_there(run_build: RunChild, kernels_copy: Path) -> None:
     assert Path(str(NEWER["folder"])).is_dir(), "run `make triton-env` first"
     file = kernels_copy / "mamba2_varlen" / "__init__.py"
     file.write_text(f"{file.read_text()}\nimport triton.language\ntriton.language.advance\n")  # it went after 3.6
-    ended = run_child("build", kernels_copy, architectures=[90], tritons=[OWN, NEWER])
+    ended = run_build(kernels_copy, architectures=[90], tritons=[OWN, NEWER])
     assert ended.code == 0, ended.printed
     [refused] = [one for one in ended.builds if not one.compiled]
     assert (refused.triton, refused.arch) == ("3.9.0", "sm_90")
     assert "advance" in refused.error
 
 
-def test_a_triton_that_is_not_there_or_another_is_told(run_child: RunChild, tmp_path: Path) -> None:
+def test_a_triton_that_is_not_there_or_another_is_told(run_build: RunChild, tmp_path: Path) -> None:
     absent = {"name": "absent", "version": "3.4.0", "folder": str(tmp_path / "nowhere")}
     fake = tmp_path / "triton"
     fake.mkdir()
     (fake / "__init__.py").write_text("__version__ = '3.3.0'\n")
     other = {"name": "other", "version": "3.5.0", "folder": str(tmp_path)}
-    ended = run_child("build", KERNELS, architectures=[90], tritons=[OWN, absent, other])
+    ended = run_build(KERNELS, architectures=[90], tritons=[OWN, absent, other])
     told = next(line for line in ended.lines if line.type == "environment").recorded
     assert told["Triton own"] == "compiled"
     assert told["Triton absent"] == "not asked: 3.4.0 is not on this worker; `make triton-env` puts it there"

@@ -17,25 +17,26 @@ REFUSED = ("chunk_size/refused", "convolution/width_")
 KERNELS = Path(__file__).resolve().parents[3] / "kernels" / "src"
 
 
-def test_the_kernels_of_this_work_tree_pass_in_both_backends(run_child: RunChild) -> None:
-    ended = run_child("check", KERNELS, backends=["torch", "triton"], device="cpu")
-    assert ended.code == 0, ended.printed
-    assert ended.types[:3] == ["hello", "progress", "check_summary"]
-    assert ended.lines[2] == CheckSummary(
-        layout="mamba2_varlen", era="metadata", device="cpu", backends=["torch", "triton"]
-    )
-    assert ended.lines[-1] == Result(lines=len(ended.cases))
-    assert [(case.name, case.backend, case.message) for case in ended.cases if not case.passed] == []
-    assert len({(case.name, case.backend) for case in ended.cases}) == len(ended.cases)
-    sweeps = [case.name for case in ended.cases if "/tile_" in case.name]
-    assert len(sweeps) > 20
-    assert all(case.max_abs_err is not None for case in ended.cases)
+@pytest.fixture(scope="module")
+def whole(run_child: RunChild) -> Any:
+    """What the check says of the kernels of this work tree in torch. Of both backends it is asked in tests/test_end_to_end.py,
+    where Triton's interpreter takes its twenty seconds anyway."""
+    return run_child("check", KERNELS, backends=["torch"])
 
 
-def test_progress_runs_from_nothing_to_everything(run_child: RunChild) -> None:
-    ended = run_child("check", KERNELS, backends=["torch"])
-    progress = [line for line in ended.lines if isinstance(line, Progress)]
-    total = len(ended.cases)
+def test_the_kernels_of_this_work_tree_pass(whole: Any) -> None:
+    assert whole.code == 0, whole.printed
+    assert whole.types[:3] == ["hello", "progress", "check_summary"]
+    assert whole.lines[2] == CheckSummary(layout="mamba2_varlen", era="metadata", device="cpu", backends=["torch"])
+    assert whole.lines[-1] == Result(lines=len(whole.cases))
+    assert [(case.name, case.backend, case.message) for case in whole.cases if not case.passed] == []
+    assert len({case.name for case in whole.cases}) == len(whole.cases)
+    assert all(case.max_abs_err is not None for case in whole.cases)
+
+
+def test_progress_runs_from_nothing_to_everything(whole: Any) -> None:
+    progress = [line for line in whole.lines if isinstance(line, Progress)]
+    total = len(whole.cases)
     told = [(line.phase, line.done, line.total) for line in progress]
     assert told == [("import", 0, 1), *(("check", n, total) for n in range(total + 1))]
 
@@ -134,13 +135,14 @@ def test_an_error_with_a_lone_surrogate_still_arrives(run_child: RunChild, kerne
     assert "\ufffdxxx" in wrong[0].message
 
 
-def test_a_case_that_ends_the_process_fails_by_name_and_the_rest_go_on(run_child: RunChild, kernels_copy: Path) -> None:
+def test_a_case_that_ends_the_process_fails_by_name_and_the_rest_go_on(
+    run_child: RunChild, whole: Any, kernels_copy: Path
+) -> None:
     file = kernels_copy / "mamba2_varlen" / "torch_backend" / "norm.py"
     end = "    if arguments.group_size == 32:\n        import ctypes\n        ctypes.string_at(0)\n"
     text, line = file.read_text(), "    grouped = "
     assert text.count(line) == 1, "adapt the edit to the code"
     file.write_text(text.replace(line, end + line))
-    whole = run_child("check", KERNELS, backends=["torch"])
     ended = run_child("check", kernels_copy, backends=["torch"])
     assert (ended.code, ended.types.count("check_summary")) == (0, 1), ended.printed
     assert [case.name for case in ended.cases] == [case.name for case in whole.cases]
