@@ -4,7 +4,7 @@ from driftline.cli.failure import CommandError
 from driftline.contracts.report import RunReport
 from stacks import wait_for
 
-QUESTIONS = 24
+QUESTIONS = 12
 BUG = "initial-state-decay"
 
 

@@ -1,6 +1,6 @@
 """`make test`: every suite with the interpreter it belongs to, on real services, with a line of time for each.
 
-Many tests wait and many compute, so several suites run at once, in lanes; what a suite printed is shown whole when it ends.
+Many tests wait and many compute, so several suites run at once; what a suite printed is shown whole when it ends.
 """
 
 import os
@@ -8,11 +8,9 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-
-import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -40,25 +38,24 @@ class Suite:
 END_TO_END = ("tests/test_end_to_end.py", "tests/test_faults.py")
 """One process has them, since all use one embedded stack, which takes longest to do its work."""
 
-LANES = (
-    (Suite("end to end", CONTROL, END_TO_END, workers=0),),
-    (
-        Suite("service", CONTROL, ("service/tests",)),
-        Suite("worker", CONTROL, ("worker/tests",), ignored=("worker/tests/evaluate",)),
-    ),
-    (
-        Suite("compare", CONTROL, ("compare/tests",)),
-        Suite("across packages", CONTROL, ("tests",), ignored=END_TO_END, workers=0),
-        Suite("kernels", EVAL, ("kernels/tests",), yields=True),
-        Suite("evaluate child", EVAL, ("worker/tests/evaluate",), yields=True),
-        Suite("canary", EVAL, ("canary/tests",), workers=0, yields=True),
-    ),
+SUITES = (
+    Suite("end to end", CONTROL, END_TO_END, workers=0),
+    Suite("service", CONTROL, ("service/tests",)),
+    Suite("worker", CONTROL, ("worker/tests",), ignored=("worker/tests/evaluate",)),
+    Suite("kernels", EVAL, ("kernels/tests",), yields=True),
+    Suite("compare", CONTROL, ("compare/tests",)),
+    Suite("across packages", CONTROL, ("tests",), ignored=END_TO_END, workers=0),
+    Suite("evaluate child", EVAL, ("worker/tests/evaluate",), yields=True),
+    Suite("canary", EVAL, ("canary/tests",), workers=0, yields=True),
 )
-"""Side by side; the suites of a lane one after the other. No two suites use one database: those of Redis are numbered in the
-tests, those of PostgreSQL are made by them."""
+"""The longest first, so that none is left alone at the end. No two use one database: those of Redis are numbered in the tests,
+those of PostgreSQL are made by them."""
 
 ON_REQUEST = (Suite("vllm", CONTROL, ("tests/vllm",), workers=0, marks="vllm"),)
 """Needs an environment that `make test` does not make: `make test-vllm`."""
+
+AT_ONCE = 3
+"""Suites. Two leave a core idle while their tests wait; four make each other slower and the whole no faster."""
 
 NICENESS = "10"
 """Of a suite that yields: it gets a tenth of what the others get, and all that they leave."""
@@ -77,18 +74,9 @@ class Outcome:
 @dataclass(frozen=True, slots=True)
 class Runner:
     environment: dict[str, str]
-    telling: Lock
+    telling: Lock = field(default_factory=Lock)
 
-    def lane(self, suites: tuple[Suite, ...]) -> list[Outcome]:
-        """Outcomes of suites, one after the other; none is begun after one that was interrupted."""
-        outcomes: list[Outcome] = []
-        for suite in suites:
-            outcomes.append(self.suite(suite))
-            if outcomes[-1].code == pytest.ExitCode.INTERRUPTED:
-                break
-        return outcomes
-
-    def suite(self, suite: Suite) -> Outcome:
+    def run(self, suite: Suite) -> Outcome:
         started = time.monotonic()
         done = subprocess.run(
             command_of(suite), cwd=ROOT, env=self.environment, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -107,23 +95,14 @@ def command_of(suite: Suite) -> list[str]:
     return command + [f"--ignore={path}" for path in suite.ignored]
 
 
-def chosen_lanes(named: list[str]) -> list[tuple[Suite, ...]]:
-    """The lanes, without the suites that were not named."""
-    if not named:
-        return list(LANES)
-    lanes = [tuple(suite for suite in lane if suite.name in named) for lane in (*LANES, ON_REQUEST)]
-    return [lane for lane in lanes if lane]
-
-
 def main() -> None:
-    lanes = chosen_lanes(sys.argv[1:])
-    if not lanes:
-        known = ", ".join(suite.name for lane in (*LANES, ON_REQUEST) for suite in lane)
-        raise SystemExit(f"no such suite; known: {known}")
-    with services() as urls, ThreadPoolExecutor(len(lanes)) as pool:
-        environment = {**os.environ, **urls, "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
-        runner = Runner(environment, Lock())
-        outcomes = [outcome for lane in pool.map(runner.lane, lanes) for outcome in lane]
+    known, named = (*SUITES, *ON_REQUEST), sys.argv[1:]
+    chosen = [suite for suite in known if suite.name in named] if named else SUITES
+    if not chosen:
+        raise SystemExit(f"no such suite; known: {', '.join(suite.name for suite in known)}")
+    with services() as urls, ThreadPoolExecutor(AT_ONCE) as pool:
+        runner = Runner({**os.environ, **urls, "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"})
+        outcomes = list(pool.map(runner.run, chosen))
     sys.stdout.write("\n" + "".join(f"{outcome}\n" for outcome in outcomes))
     if any(outcome.code for outcome in outcomes):
         raise SystemExit(1)

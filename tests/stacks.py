@@ -28,8 +28,8 @@ EXTRA = {
 }  # fmt: skip
 """What a test's stack has besides: a repository on this disk, two jobs at once, and no demand for bubblewrap."""
 
-LOOK_SECONDS = 0.5
-"""Between two looks at a stack: a look costs its service some 20 ms of the cores that the run wants."""
+LOOK_SECONDS = 1.0
+"""Between two looks at a stack: a look costs its service tens of ms of the cores that the run wants."""
 
 PATIENCE_SECONDS = 900.0
 """After which a run counts as hanging: on two idle cores the example with few questions takes a tenth."""

@@ -21,6 +21,17 @@ def test_the_bug_is_found_where_it_is(embedded_outcome):
     assert view["headline"]["color"] == "red"
 
 
+def test_every_case_of_both_backends_passes_on_base(embedded_outcome):
+    view, _, _, _ = embedded_outcome
+    check = view["kernel_check"]
+    assert check["device"] == "cpu"
+    assert {case["backend"] for case in check["cases"]} == {"torch", "triton"}
+    assert [(case["name"], case["backend"]) for case in check["cases"] if not case["base_passed"]] == []
+    assert len({(case["name"], case["backend"]) for case in check["cases"]}) == len(check["cases"])
+    assert sum("/tile_" in case["name"] for case in check["cases"]) > 20
+    assert all(case["base_error"] is not None for case in check["cases"])
+
+
 def test_each_question_counts_once_though_everything_was_killed(embedded_outcome):
     view, _, _, _ = embedded_outcome
     evaluations = [job for job in view["jobs"] if job["kind"] == "evaluate"]
