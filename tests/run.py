@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -57,6 +58,9 @@ ON_REQUEST = (Suite("vllm", CONTROL, ("tests/vllm",), workers=0, marks="vllm"),)
 AT_ONCE = 3
 """Suites. Two leave a core idle while their tests wait; four make each other slower and the whole no faster."""
 
+TELL_SECONDS = 60.0
+"""Between two lines that say what runs."""
+
 NICENESS = "10"
 """Of a suite that yields: it gets a tenth of what the others get, and all that they leave."""
 
@@ -73,18 +77,38 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
+    """alone: the only suite is shown as it runs. `running` are the suites that do, and since when."""
+
     environment: dict[str, str]
+    alone: bool
     telling: Lock = field(default_factory=Lock)
+    running: dict[str, float] = field(default_factory=dict)
 
     def run(self, suite: Suite) -> Outcome:
-        started = time.monotonic()
+        started = self.running[suite.name] = time.monotonic()
+        said = None if self.alone else subprocess.PIPE
         done = subprocess.run(
-            command_of(suite), cwd=ROOT, env=self.environment, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )  # fmt: skip
-        with self.telling:
-            sys.stdout.write(f"\n== {suite.name}\n{done.stdout.decode(errors='replace')}")
-            sys.stdout.flush()
+            command_of(suite), cwd=ROOT, env=self.environment, check=False, stdout=said, stderr=subprocess.STDOUT
+        )
+        del self.running[suite.name]
+        self.tell(f"\n== {suite.name}\n{(done.stdout or b'').decode(errors='replace')}")
         return Outcome(suite.name, done.returncode, time.monotonic() - started)
+
+    def tell(self, text: str) -> None:
+        with self.telling:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+    def all(self, suites: Sequence[Suite]) -> list[Outcome]:
+        """Outcomes in the suites' order; tells every so often what still runs, for suites are shown when they end."""
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            waiting = [pool.submit(self.run, suite) for suite in suites]
+            while wait(waiting, timeout=None if self.alone else TELL_SECONDS).not_done:
+                now = time.monotonic()
+                self.tell(
+                    "".join(f"-- {name}: {now - since:.0f} s so far\n" for name, since in [*self.running.items()])
+                )
+            return [one.result() for one in waiting]
 
 
 def command_of(suite: Suite) -> list[str]:
@@ -100,9 +124,9 @@ def main() -> None:
     chosen = [suite for suite in known if suite.name in named] if named else SUITES
     if not chosen:
         raise SystemExit(f"no such suite; known: {', '.join(suite.name for suite in known)}")
-    with services() as urls, ThreadPoolExecutor(AT_ONCE) as pool:
-        runner = Runner({**os.environ, **urls, "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"})
-        outcomes = list(pool.map(runner.run, chosen))
+    with services() as urls:
+        environment = {**os.environ, **urls, "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
+        outcomes = Runner(environment, alone=len(chosen) == 1).all(chosen)
     sys.stdout.write("\n" + "".join(f"{outcome}\n" for outcome in outcomes))
     if any(outcome.code for outcome in outcomes):
         raise SystemExit(1)
