@@ -4,11 +4,14 @@ Many tests wait and many compute, so several suites run at once; what a suite pr
 """
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -77,9 +80,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """alone: the only suite is shown as it runs. `running` are the suites that do, and since when."""
+    """alone: the only suite is shown as it runs. `running` are the suites that do, and since when.
+
+    Each suite has a root of its own in `folder` for its temporary files: pytest closes its root to other users whenever it
+    starts, which would shut out the PostgreSQL that another suite runs as one of them.
+    """
 
     environment: dict[str, str]
+    folder: Path
     alone: bool
     telling: Lock = field(default_factory=Lock)
     running: dict[str, float] = field(default_factory=dict)
@@ -87,8 +95,10 @@ class Runner:
     def run(self, suite: Suite) -> Outcome:
         started = self.running[suite.name] = time.monotonic()
         said = None if self.alone else subprocess.PIPE
+        files = Path(tempfile.mkdtemp(dir=self.folder))
+        environment = self.environment | {"PYTEST_DEBUG_TEMPROOT": str(files)}
         done = subprocess.run(
-            command_of(suite), cwd=ROOT, env=self.environment, check=False, stdout=said, stderr=subprocess.STDOUT
+            command_of(suite), cwd=ROOT, env=environment, check=False, stdout=said, stderr=subprocess.STDOUT
         )
         del self.running[suite.name]
         self.tell(f"\n== {suite.name}\n{(done.stdout or b'').decode(errors='replace')}")
@@ -101,8 +111,9 @@ class Runner:
 
     def all(self, suites: Sequence[Suite]) -> list[Outcome]:
         """Outcomes in the suites' order; tells every so often what still runs, for suites are shown when they end."""
-        with ThreadPoolExecutor(AT_ONCE) as pool:
+        with ThreadPoolExecutor(AT_ONCE) as pool, ExitStack() as leaving:
             waiting = [pool.submit(self.run, suite) for suite in suites]
+            leaving.callback(pool.shutdown, cancel_futures=True)  # at Ctrl-C, which pytest hears as well, none is begun
             while wait(waiting, timeout=None if self.alone else TELL_SECONDS).not_done:
                 now = time.monotonic()
                 self.tell(
@@ -126,10 +137,12 @@ def main() -> None:
         raise SystemExit(f"no such suite; known: {', '.join(suite.name for suite in known)}")
     with services() as urls:
         environment = {**os.environ, **urls, "OMP_NUM_THREADS": "1", "PYTHONSAFEPATH": "1"}
-        outcomes = Runner(environment, alone=len(chosen) == 1).all(chosen)
+        folder = Path(tempfile.mkdtemp(prefix="driftline-"))
+        outcomes = Runner(environment, folder, alone=len(chosen) == 1).all(chosen)
     sys.stdout.write("\n" + "".join(f"{outcome}\n" for outcome in outcomes))
     if any(outcome.code for outcome in outcomes):
-        raise SystemExit(1)
+        raise SystemExit(f"files of the tests that failed: {folder}")
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
