@@ -118,6 +118,7 @@ class Service:
 def served(app: Any, port: int = 0) -> Iterator[int]:
     """The port on which a real HTTP server answers while the block runs."""
     listener = socket.create_server(("127.0.0.1", port))
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # asyncio leaves it out: 40 ms a reply
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()

@@ -101,6 +101,7 @@ def serve() -> Callable[[Settings], AbstractContextManager[httpx.Client]]:
 def serving(settings: Settings) -> Iterator[httpx.Client]:
     logs.configure(format="json", level="WARNING")
     listener = socket.create_server(("127.0.0.1", 0))
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as in ../conftest.py
     config = uvicorn.Config(create_app(settings), log_config=None, lifespan="on")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})

@@ -78,6 +78,7 @@ def server(core_url: str, imports_folder: Path) -> Iterator[httpx.Client]:
     }  # fmt: skip
     logs.configure(format="json", level="WARNING")
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as in ../conftest.py
         served = uvicorn.Server(uvicorn.Config(create_app(Settings(**fields)), log_config=None, lifespan="on"))
         thread = Thread(target=served.run, kwargs={"sockets": [listener]})
         thread.start()

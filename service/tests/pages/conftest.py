@@ -37,6 +37,7 @@ def site(core_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ht
     }  # fmt: skip
     logs.configure(format="json", level="WARNING")
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # as in ../conftest.py
         server = uvicorn.Server(uvicorn.Config(create_app(Settings(**fields)), log_config=None, lifespan="on"))
         thread = Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
@@ -67,6 +68,7 @@ def tab(browser: Tab) -> Iterator[Tab]:
     """The tab: errors and warnings of the console, violations of the policy among them, fail every test."""
     browser.complaints.clear()
     yield browser
+    browser.show("about:blank")  # else what a page still loads is not there any more in the next test's empty database
     assert browser.complaints == []
 
 
