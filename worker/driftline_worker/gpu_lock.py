@@ -3,17 +3,15 @@
 import fcntl
 import os
 import platform
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import structlog
 
+from driftline_worker import nvidia_smi
 from driftline_worker.settings import WorkerSettings
 
-QUERY = ("nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader")
-QUERY_SECONDS = 20
 UUID = "GPU-"
 """What the driver's name of a GPU begins with. It is the same in every container, where an index is not."""
 
@@ -84,18 +82,10 @@ def _opened(path: Path) -> int:
 
 def _names(gpu: int | None) -> Sequence[str]:
     """Of the GPU, or of all there are; an index, where the driver tells no UUID."""
-    found = [line.strip() for line in _asked(gpu).splitlines() if line.startswith(UUID)]
+    found = [line.strip() for line in nvidia_smi.told("uuid", gpu).splitlines() if line.startswith(UUID)]
     if not found:
         _log.warning("nvidia-smi tells no UUID; a worker in another container is not seen", gpu=gpu)
     return found or [f"index-{gpu or 0}"]
-
-
-def _asked(gpu: int | None) -> str:
-    query = QUERY if gpu is None else (*QUERY, f"--id={gpu}")
-    try:
-        return subprocess.run(query, capture_output=True, text=True, timeout=QUERY_SECONDS, check=False).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
 
 
 def _folder() -> Path:

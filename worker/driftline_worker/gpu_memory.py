@@ -1,6 +1,5 @@
 """Free memory of this machine's GPUs: an engine is started only when what an earlier one held is back."""
 
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -9,11 +8,9 @@ from dataclasses import dataclass
 from driftline.contracts.lane import Lane
 from driftline.contracts.words import FailureKind
 
+from driftline_worker import nvidia_smi
 from driftline_worker.ending import CannotRun
 
-QUERY = ("nvidia-smi", "--query-gpu=memory.free,memory.total", "--format=csv,noheader,nounits")
-DRIVER_QUERY = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
-QUERY_SECONDS = 20
 PATIENCE_SECONDS = 120.0
 """A driver gives the memory of a killed process back within seconds."""
 
@@ -89,7 +86,7 @@ def wait_until_back(
 
 def read_memory(gpu: int | None = None) -> list[GpuMemory]:
     """What nvidia-smi tells of one GPU, or of all; nothing where it does not run."""
-    return parse_memory(_asked(QUERY if gpu is None else (*QUERY, f"--id={gpu}")))
+    return parse_memory(nvidia_smi.told("memory.free,memory.total", gpu, form="csv,noheader,nounits"))
 
 
 def visible(gpu: int | None) -> dict[str, str]:
@@ -99,13 +96,5 @@ def visible(gpu: int | None) -> dict[str, str]:
 
 def read_driver() -> str | None:
     """The driver's version; None where nvidia-smi does not tell it."""
-    first = next(iter(_asked(DRIVER_QUERY).splitlines()), "").strip()
+    first = next(iter(nvidia_smi.told("driver_version").splitlines()), "").strip()
     return first if first[:1].isdigit() else None
-
-
-def _asked(query: Sequence[str]) -> str:
-    try:
-        answer = subprocess.run(query, capture_output=True, text=True, timeout=QUERY_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return answer.stdout
