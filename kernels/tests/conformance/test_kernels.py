@@ -9,7 +9,7 @@ from mamba2_conformance.cases import catalogue
 Check = Callable[..., list[dict[str, object]]]
 
 SCANS_OF_TRITON = ("carried_state/lens_", "carried_state/tile_", "state_update/tile_", "packing/", "convolution/step")
-"""Enough of Triton's cases to see every kernel and tile here; the check child's own test runs all of them."""
+"""Enough of Triton's cases to see every kernel and tile here; the end-to-end run asks all of them."""
 
 
 @pytest.mark.parametrize(("backend", "prefixes"), [("reference", ("",)), ("torch", ("",)), ("triton", SCANS_OF_TRITON)])

@@ -4,7 +4,7 @@ Decided on the host from lengths, sizes and the GPU's multiprocessors alone, nev
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import torch
 
@@ -106,10 +106,12 @@ def waves_favour_plain(programs: int, multiprocessors: int) -> bool:
     return plain <= cdiv(programs, PROGRAMS_AT_ONCE_CAPPED * multiprocessors) * CAPPED_TIME
 
 
+@lru_cache(maxsize=256)
 def segments_for(batch: Batch, multiprocessors: int) -> tuple[int, float]:
     """Segments of the longest sequence that finish soonest, 1 for no cut, and the time in ns they should take.
 
-    Sequences are counted as so many of the longest one's length as hold all tokens.
+    Sequences are counted as so many of the longest one's length as hold all tokens. Remembered, for every layer of a pass asks
+    twice.
     """
     best, best_time = 1, _walk_time(batch.longest, batch, multiprocessors)
     enough = best_time * (1 - LEAST_GAIN)
