@@ -34,18 +34,14 @@ def embedded(tmp_path_factory):
 def embedded_outcome(embedded, example):
     """The run's view, report, changed answers and page. PostgreSQL is killed while kernels are built, the service while
     they are checked, and the supervisor with all its children when the first answers have come."""
-    from example_run import finished, report_of, submit, view_of
-    from stacks import wait_for
-
-    def reached(look):
-        return wait_for(lambda: (view := view_of(embedded.server, run_id)) and (look(view) or None), f"run {run_id}")
+    from example_run import answered, finished, reached, report_of, submit
 
     run_id = submit(embedded.server, example)
-    reached(lambda view: view["state"] == "building")
+    reached(embedded.server, run_id, lambda view: view["state"] == "building")
     embedded.kill_part("postgres")
-    reached(lambda view: view["state"] in ("checking", "evaluating"))
+    reached(embedded.server, run_id, lambda view: view["state"] in ("checking", "evaluating"))
     embedded.kill_part("service")
-    reached(lambda view: [job for job in view["jobs"] if job["phase"] == "generate" and job["done"]])
+    reached(embedded.server, run_id, answered)
     embedded.kill()
     server = embedded.start()
     view = finished(server, run_id)

@@ -17,14 +17,28 @@ def submit(server, example):
 
 
 def finished(server, run_id):
+    return reached(server, run_id, lambda view: view["state"] == "done")
+
+
+def reached(server, run_id, there):
+    """The first view that is `there`. A run that ended without getting there is not waited for: its events tell why."""
+
     def look():
-        run = view_of(server, run_id)
-        if run is None:
+        view = view_of(server, run_id)
+        if view is None:
             return None
-        assert run["state"] not in ("failed", "cancelled"), run["events"]
-        return run if run["state"] == "done" else None
+        if there(view):
+            return view
+        assert view["state"] not in ("done", "failed", "cancelled"), view["events"]
+        return None
 
     return wait_for(look, f"run {run_id}")
+
+
+def answered(view):
+    """Whether an evaluation has its answers. It stays so: a few questions' answers come in one batch, and the phase that
+    counts them is over before anyone looks twice."""
+    return any(job["phase"] == "teacher_forced" for job in view["jobs"])
 
 
 def view_of(server, run_id):
