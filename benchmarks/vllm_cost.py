@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from driftline_service.database.tables import EVENTS_CHANNEL, PROGRESS_CHANNEL
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / name) for name in ("tests", "example", "deploy")]
@@ -34,7 +35,8 @@ THREADS = 1
 """Of the engine: threads that wait for each other lose a time slice whenever anything else wants a core."""
 
 PATIENCE_SECONDS = 1800.0
-LOOK_SECONDS = 0.02
+LOOK_SECONDS = 5.0
+"""The longest without a look, should a notification be lost."""
 
 TIMED = """
 import sys, time
@@ -62,7 +64,9 @@ def main() -> None:
         os.environ["DRIFTLINE_WORKER_THREADS"] = str(THREADS)
         server = stack.start(concurrency=1)
         try:
-            with _database(stack.data_dir) as database:
+            with stack.database() as database:
+                for channel in (EVENTS_CHANNEL, PROGRESS_CHANNEL):
+                    database.execute(f"listen {channel}")
                 for run in range(options.runs):
                     doc_ids, seconds = phases(server, database, repository, options.questions)
                     if run == 0:  # the first evaluation also fills the page cache: it is not counted
@@ -91,7 +95,7 @@ def phases(
         "measure_noise": True,
     }  # fmt: skip
     run_id = server.post("/api/v1/runs", body)["run_id"]
-    seconds = list(_watched(server, database, run_id))
+    seconds = list(_watched(database, run_id))
     query = """
         select doc_id from samples where attempt_id =
             (select adopted_attempt_id from jobs where run_id = %s and kind = 'evaluate' limit 1) order by doc_id
@@ -99,8 +103,10 @@ def phases(
     return [doc_id for (doc_id,) in database.execute(query, [run_id]).fetchall()], seconds
 
 
-def _watched(server: Any, database: "psycopg.Connection[Any]", run_id: str) -> Iterator[float]:
-    """Seconds from the first `first_response` line to the first `teacher_forced` line of each attempt, as stored."""
+def _watched(database: "psycopg.Connection[Any]", run_id: str) -> Iterator[float]:
+    """Seconds from the first `first_response` line to the first `teacher_forced` line of each attempt, as stored.
+
+    It looks when the service says that something was stored: to ask again and again would take from what is measured."""
     query = """
         select attempts.id::text, attempts.phase from attempts join jobs on jobs.id = attempts.job_id
         where jobs.run_id = %s and jobs.kind = 'evaluate' and attempts.phase is not null
@@ -108,8 +114,9 @@ def _watched(server: Any, database: "psycopg.Connection[Any]", run_id: str) -> I
     began: dict[str, float] = {}
     done: set[str] = set()
     deadline = time.monotonic() + PATIENCE_SECONDS
-    asked = 0.0
     while time.monotonic() < deadline:
+        for _ in database.notifies(timeout=LOOK_SECONDS, stop_after=1):
+            pass
         now = time.monotonic()
         for attempt, phase in database.execute(query, [run_id]).fetchall():
             if phase in ("first_response", "generate"):
@@ -117,14 +124,11 @@ def _watched(server: Any, database: "psycopg.Connection[Any]", run_id: str) -> I
             elif phase == "teacher_forced" and attempt not in done:
                 done.add(attempt)
                 yield now - began[attempt]
-        if now - asked > 2:
-            asked = now
-            view = server.get(f"/api/v1/runs/{run_id}")
-            if view["state"] in ("done", "failed", "cancelled"):
-                if view["state"] != "done" or not done:
-                    raise SystemExit(f"run {run_id} is {view['state']} with {len(done)} evaluations measured")
-                return
-        time.sleep(LOOK_SECONDS)
+        [(state,)] = database.execute("select state from runs where id = %s", [run_id]).fetchall()
+        if state in ("done", "failed", "cancelled"):
+            if state != "done" or not done:
+                raise SystemExit(f"run {run_id} is {state} with {len(done)} evaluations measured")
+            return
     raise SystemExit(f"run {run_id}: not done within {PATIENCE_SECONDS:.0f} s")
 
 
@@ -148,11 +152,6 @@ def plain_phase(doc_ids: list[int], folder: Path) -> float:
     if told.returncode or len(found) != 1:
         raise SystemExit(f"lm_eval ended with {told.returncode}: {told.stderr[-2000:]}")
     return float(found[0].split()[-1])
-
-
-def _database(data_dir: Path) -> "psycopg.Connection[Any]":
-    sockets = next(data_dir.rglob("postmaster.pid")).read_text(encoding="utf-8").splitlines()[4]
-    return psycopg.connect(host=sockets, user="postgres", dbname="postgres", autocommit=True)
 
 
 def _tell(text: str) -> None:

@@ -65,6 +65,11 @@ class Embedded:
         (part,) = [child for child, command in children.items() if _part_of(command) == name]
         part.kill()
 
+    def database(self) -> "psycopg.Connection[Any]":
+        """A connection of its own to the stack's database, each statement a transaction."""
+        sockets = next(self.data_dir.rglob("postmaster.pid")).read_text(encoding="utf-8").splitlines()[4]
+        return psycopg.connect(host=sockets, user="postgres", dbname="postgres", autocommit=True)
+
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -46,11 +45,9 @@ def vllm_repository(tmp_path_factory: pytest.TempPathFactory, vllm_package: Path
 @pytest.fixture(scope="session")
 def rows(stack: object):  # type: ignore[no-untyped-def]
     """Ask the stack's database."""
-    data = next(stack.data_dir.rglob("postmaster.pid"))  # type: ignore[attr-defined]
-    sockets = data.read_text().splitlines()[4]
 
     def ask(query: str, *values: object) -> list[tuple[object, ...]]:
-        with psycopg.connect(host=sockets, user="postgres", dbname="postgres") as connection:
+        with stack.database() as connection:  # type: ignore[attr-defined]
             return connection.execute(query, values).fetchall()
 
     return ask
