@@ -74,3 +74,18 @@ def test_quickening_twice_is_quickening_once(patched):
     once = triton_interpreter._patch_lang
     interpreter.quicken()
     assert triton_interpreter._patch_lang == once
+
+
+def test_numpy_types_are_those_that_triton_looks_up(patched):
+    quick, slow = triton_interpreter._get_np_dtype, triton_interpreter._get_np_dtype.slow
+    scalars = [tl.int1, tl.int8, tl.uint16, tl.int64, tl.float16, tl.bfloat16, tl.float32, tl.float64, tl.float8e5]
+    scalars += [tl.pointer_type(tl.float32), tl.pointer_type(tl.int8)]
+    for scalar in scalars:
+        for dtype in (scalar, tl.block_type(scalar, [4, 2])):
+            assert quick(dtype) == quick(dtype) == slow(dtype)
+
+
+def test_the_type_of_a_tuple_has_its_name_when_asked(patched):
+    kind = tl.core.tuple_type([tl.int32, tl.core.constexpr_type(3)], ["a", "b"])
+    assert str(kind) == kind.name == "[a:int32,b:constexpr_type[3]]"
+    assert tl.core.tuple_type([tl.int32]) == tl.core.tuple_type([tl.int32], [""])
