@@ -2,7 +2,7 @@
 planted bug of the example is found by what the engine answers."""
 
 import pytest
-from stacks import wait_for
+from example_run import finished
 
 pytestmark = pytest.mark.vllm
 LANE = "canary vllm V1 torch"
@@ -26,12 +26,7 @@ def test_a_commit_of_the_kernels_that_loses_decay_is_found_on_vllm(stack, exampl
         },
     )["run_id"]  # fmt: skip
 
-    def look():
-        run = server.get(f"/api/v1/runs/{run_id}")
-        assert run["state"] not in ("failed", "cancelled"), run["events"]
-        return run if run["state"] == "done" else None
-
-    view = wait_for(look, f"run {run_id}")
+    view = finished(server, run_id)
     [lane] = view["lanes"]
     assert lane["verdict"] == "regressed", lane["reasons"]
     cells = {(cell["metric"], cell["filter"]): cell for cell in lane["comparisons"]}

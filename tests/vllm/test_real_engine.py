@@ -6,21 +6,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from example_run import finished
 from places import LANE, ROOT
 from processes import alive, children, engines, kill
 from stacks import wait_for
 
 pytestmark = pytest.mark.vllm
 QUESTIONS = 24
-
-
-def finished(server, run_id):
-    def look():
-        run = server.get(f"/api/v1/runs/{run_id}")
-        assert run["state"] not in ("failed", "cancelled"), run["events"]
-        return run if run["state"] == "done" else None
-
-    return wait_for(look, f"run {run_id}")
 
 
 def submit(server, **body):
