@@ -137,6 +137,27 @@ def test_huge_decay_stays_finite(backend, scan_case) -> None:
     assert torch.isfinite(result.final_states).all()
 
 
+STEEP_DECAYS = {
+    "one head": (-0.05, -400.0, -0.1, -0.02), "most heads": (-30.0, -400.0, -0.1, -1e4),
+    "at the edge": (-4.5, -5.0, -5.5, -6.0), "over many pieces": (-3.0, -2.0, -1.0, -0.5),
+}  # fmt: skip
+"""A of four heads: in a piece of 64 rows, with steps of 0.17 in the mean, e^-60 lies near -5.5."""
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("decays", STEEP_DECAYS.values(), ids=STEEP_DECAYS)
+def test_heads_that_decay_at_very_different_rates(backend, scan_case, assert_close, decays, groups) -> None:
+    case = scan_case((200, 64, 3, 130), sizes=(4, 8, groups, 16))
+    x, dt, _, B, C = case.tensors
+    case = type(case)(case.lengths, (x, dt, torch.tensor(decays, device=x.device), B, C), case.options)
+    expected, actual = (
+        case.run(name, chunk_size=64, return_intermediate_states=True) for name in ("reference", backend)
+    )
+    for ours, reference in zip(actual, expected, strict=True):
+        for head in range(4):  # each by its own largest value: a steep head's are small beside a gentle one's
+            assert_close(ours.select(1, head), reference.select(1, head))
+
+
 def test_inputs_are_left_alone(backend, scan_case) -> None:
     case = scan_case((40, 9))
     before = [tensor.clone() for tensor in (*case.tensors, case.options["initial_states"])]

@@ -1,10 +1,17 @@
 """The chunked scan: matrix products within short pieces, a recurrence over states between them.
 
-Pieces come from the metadata's waves, so all sequences advance side by side and the Python loop runs over time only.
-Pieces of consecutive waves are computed together in blocks that stay in cache.
+Pieces come from the metadata's waves, so that sequences advance side by side, as many at once as stay in cache, and the
+Python loop runs over time. Let d_i be the decay from a piece's start through row i, and d its last. Then
+
+    y_i = e^(d_i) C_i S + sum over j <= i of (C_i . B_j) e^(d_i - d_j) dt_j x_j
+        = e^(d_i - d) (C_i (e^d S) + sum over j <= i of (C_i . B_j) (e^(d - d_j) dt_j x_j))
+
+where S is the state that enters; e^d S and e^(d - d_j) dt_j x_j are also what the state that leaves is made of. C and the
+scores C . B are a group's, so one product serves all its heads. Heads for which e^-d would be too large: `steep.py`.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -16,15 +23,11 @@ from ..waves import WaveGrid
 from .halves import scan_in_halves
 from .pieces import Pieces, lay_out
 from .scratch import Scratch
+from .steep import steep_heads
 
-# Rows of a piece computed at once. Row tiles skip the columns that lie after their last row, and their scores stay in
-# cache.
-ROW_TILE = 16
-
-# A block of pieces holds about so many elements of x, and at least so many pieces: larger blocks amortise the cost of
-# a call, smaller ones keep scores and states in a cache of a few MB.
-BLOCK_ELEMENTS = 1 << 18
-MIN_BLOCK_PIECES = 4
+# Sequences advance side by side while their states and rows have no more elements than this: 2 MB in float32, what a
+# core's own cache holds.
+STRIP_ELEMENTS = 1 << 18
 
 
 def ssd_prefill(arguments: SsdArguments) -> SsdResult:
@@ -34,35 +37,37 @@ def ssd_prefill(arguments: SsdArguments) -> SsdResult:
 
 def _prefill(arguments: SsdArguments) -> SsdResult:
     grid = arguments.metadata.waves
-    pieces = lay_out(arguments, grid)
-    carried = _initial_states(arguments, grid, pieces.x.dtype)
+    groups = lay_out(arguments, grid)
+    states = _initial_states(arguments, grid, groups[0].x.dtype)
     kept = None
     if arguments.return_intermediate_states:
-        kept = torch.empty((pieces.count, *carried.shape[1:]), dtype=arguments.state_dtype, device=carried.device)
-    y = _output_rows(arguments, pieces, grid)
-    scratch = Scratch(pieces.x.dtype, pieces.x.device)
-    for waves in _blocks(grid.wave_bounds, pieces.elements):
-        block = pieces.narrow(waves[0], waves[-1])
-        entering = _pass_states(block, carried, scratch, waves, kept)
-        _scan(block, entering, y[waves[0] : waves[-1]], scratch)
+        kept = torch.empty((grid.wave_bounds[-1], *states.shape[1:]), dtype=arguments.state_dtype, device=states.device)
+    y = _output_rows(arguments, groups[0], grid)
+    scratch = Scratch(states.dtype, states.device)
+    first = 0
+    for pieces in groups:
+        heads = slice(first, first + pieces.heads)
+        for ranks in _strips(states.shape[0], (pieces.state_size + pieces.rows) * pieces.width):
+            own = None if kept is None else kept[:, heads]
+            _scan(pieces, grid.wave_bounds, ranks, states[ranks, heads], y[:, :, heads], own, scratch)
+        first = heads.stop
     _finish(y, arguments, grid)
-    final = carried
     if grid.rank_to_sequence is not None:
-        final = torch.empty_like(carried).index_copy_(0, grid.rank_to_sequence, carried)
+        states = torch.empty_like(states).index_copy_(0, grid.rank_to_sequence, states)
     intermediate = None if kept is None else kept.index_select(0, grid.chunk_end)
-    return SsdResult(arguments.out, final.to(arguments.state_dtype), intermediate)
+    return SsdResult(arguments.out, states.to(arguments.state_dtype), intermediate)
 
 
 def _output_rows(arguments: SsdArguments, pieces: Pieces, grid: WaveGrid) -> Tensor:
     """Where rows (c, rows, H, P) are computed: `out` itself if rows lie there as tokens do, else a buffer."""
-    out = arguments.out
-    if grid.token_index is None and out.dtype == pieces.x.dtype:
+    out, dtype = arguments.out, pieces.x.dtype
+    if grid.token_index is None and out.dtype == dtype:
         return out.unflatten(0, (-1, grid.rows))
-    return torch.empty(pieces.x.shape, dtype=pieces.x.dtype, device=out.device)
+    return torch.empty((grid.wave_bounds[-1], grid.rows, *out.shape[1:]), dtype=dtype, device=out.device)
 
 
 def _initial_states(arguments: SsdArguments, grid: WaveGrid, dtype: torch.dtype) -> Tensor:
-    """States (b, H, P, N) by rank, in a buffer of its own: the scan advances it in place."""
+    """States (b, H, P, N) by rank, in a buffer of its own: the scan puts final states in their place."""
     sequences = arguments.metadata.sequences
     heads, headdim = arguments.x.shape[1:]
     if arguments.initial_states is None:
@@ -73,83 +78,52 @@ def _initial_states(arguments: SsdArguments, grid: WaveGrid, dtype: torch.dtype)
     return states.to(dtype, copy=True, memory_format=torch.contiguous_format)
 
 
-def _blocks(wave_bounds: tuple[int, ...], elements: int) -> Iterator[tuple[int, ...]]:
-    """Runs of wave bounds whose pieces, of `elements` each, fill about BLOCK_ELEMENTS; a single wave is never cut."""
-    limit = max(BLOCK_ELEMENTS // elements, MIN_BLOCK_PIECES)
-    run = [0]
-    for bound in wave_bounds[1:]:
-        if len(run) > 1 and bound - run[0] > limit:
-            yield tuple(run)
-            run = [run[-1]]
-        run.append(bound)
-    if len(run) > 1:
-        yield tuple(run)
+def _strips(sequences: int, elements: int) -> Iterator[slice]:
+    """Runs of ranks that advance side by side, of `elements` each."""
+    height = max(STRIP_ELEMENTS // elements, 1)
+    for first in range(0, sequences, height):
+        yield slice(first, min(first + height, sequences))
 
 
-def _pass_states(
-    block: Pieces, carried: Tensor, scratch: Scratch, waves: tuple[int, ...], kept: Tensor | None
-) -> Tensor:
-    """Advance `carried` (b, H, P, N) over the block's waves; returns the state entering each piece (k, H, P, N)."""
-    weight = torch.exp((block.decay[:, :, -1:] - block.decay).clamp_(max=0.0)).mul_(block.dt)
-    weighted = torch.mul(block.x, weight.transpose(1, 2).unsqueeze(-1), out=scratch.view("rows", *block.x.shape))
-    added = block.grouped(weighted).transpose(-1, -2)
-    total = torch.exp(block.decay[:, :, -1]).unsqueeze(-1).unsqueeze(-1)
-    entering = scratch.view("entering", block.count, *carried.shape[1:])
-    bounds = [bound - waves[0] for bound in waves]
-    entering[: bounds[1]] = carried[: bounds[1]]
-    for start, end, after in zip(bounds[:-1], bounds[1:], [*bounds[2:], bounds[-1]], strict=True):
-        # Sequences that go on hand their state to the next wave of the block; the others' comes to rest in `carried`.
-        going, width = after - end, end - start
-        parts = ((entering[end:after], slice(start, start + going)), (carried[going:width], slice(start + going, end)))
-        for target, pieces in parts:
-            if target.shape[0] == 0:
-                continue
-            torch.mul(entering[pieces], total[pieces], out=target)
-            per_group = target.view(-1, added.shape[2], target.shape[-1])
-            per_group.baddbmm_(added[pieces].flatten(0, 1), block.B[pieces].flatten(0, 1))
-            if kept is not None:
-                kept[waves[0] :][pieces] = target
-    return entering
+def _scan(
+    pieces: Pieces, wave_bounds: tuple[int, ...], ranks: slice, states: Tensor, y: Tensor, kept: Tensor | None,
+    scratch: Scratch,
+) -> None:  # fmt: skip
+    """Bring the sequences of `ranks` from their first piece to their last.
 
-
-def _scan(block: Pieces, entering: Tensor, y: Tensor, scratch: Scratch) -> None:
-    """Write y (k, rows, H, P): what each row sees of its own piece, and of the state that entered the piece."""
-    scores = torch.matmul(block.C, block.B.transpose(-1, -2)).tril_().unsqueeze(2)
-    states = entering.view(block.count, block.groups, -1, entering.shape[-1]).transpose(-1, -2)
-    buffer = scratch.view("rows", block.count, block.groups, block.rows, states.shape[-1])
-    undecayed = block.ungrouped(torch.matmul(block.C, states, out=buffer))
-    for first in range(0, block.rows, ROW_TILE):
-        rows = slice(first, min(first + ROW_TILE, block.rows))
-        inside = _within_piece(block, scores, rows, scratch).transpose(1, 2)
-        decay = _carried_decay(block, rows).transpose(1, 2).unsqueeze(-1)
-        # Not addcmul: it has no vector path for a factor that all of P shares, and took half of the scan's time.
-        torch.add(inside, undecayed[:, rows].mul_(decay), out=y[:, rows])
-    # One D a head rides on the weights' diagonal; one D a channel cannot.
-    if block.skip is not None and block.skip.shape[1] > 1:
-        y.addcmul_(block.x, block.skip)
-
-
-def _within_piece(block: Pieces, scores: Tensor, rows: slice, scratch: Scratch) -> Tensor:
-    """(k, H, tile, P): rows' outputs from the rows of their own piece up to themselves, and from one D a head.
-
-    Scores are zero after the diagonal, so a weight there is zero too.
+    states (b, H, P, N) enter and become final; y (c, rows, H, P) and kept (c, H, P, N), the state that leaves each piece,
+    are written where these sequences' pieces lie.
     """
-    decay = block.decay[:, :, rows, None] - block.decay[:, :, None, : rows.stop]
-    weights = decay.clamp_(max=0.0).exp_().unflatten(1, (block.groups, -1))
-    weights = weights.mul_(scores[..., rows, : rows.stop]).flatten(1, 2)
-    weights.mul_(block.dt[:, :, None, : rows.stop])
-    if block.skip is not None and block.skip.shape[1] == 1:
-        weights.diagonal(rows.start, dim1=2, dim2=3).add_(block.skip)
-    inside = scratch.view("inside", *weights.shape[:3], block.x.shape[3])
-    for piece in range(block.count):
-        # Piece by piece, since only then can x stay where it lies: heads and rows of one piece are plain strides.
-        torch.bmm(weights[piece], block.x[piece, : rows.stop].transpose(0, 1), out=inside[piece])
-    return inside
+    size, by_head = pieces.state_size, (pieces.heads, -1)
+    # A state above the rows of its sequence's current piece, so that one product reads both.
+    stack = scratch.view("stack", states.shape[0], size + pieces.rows, pieces.width)
+    carried = stack[:, :size].unflatten(2, by_head)
+    carried.copy_(states.permute(0, 3, 1, 2))
+    for start, end in pairwise(wave_bounds):
+        first, live = start + ranks.start, min(end - start, ranks.stop) - ranks.start
+        if live <= 0:
+            break
+        _scan_wave(pieces.narrow(first, live), stack[:live], y[first : first + live], scratch)
+        if kept is not None:
+            kept[first : first + live] = carried[:live].permute(0, 2, 3, 1)
+    states.copy_(carried.permute(0, 2, 3, 1))
 
 
-def _carried_decay(block: Pieces, rows: slice) -> Tensor:
-    """(k, H, tile): what is left at each row of the state that entered the piece, counted from the piece's start."""
-    return torch.exp(block.decay[:, :, rows])
+def _scan_wave(wave: Pieces, stack: Tensor, y: Tensor, scratch: Scratch) -> None:
+    """One piece of each of k sequences: their states in stack (k, N + rows, H*P) advance, y (k, rows, H, P) is written."""
+    by_head = (wave.heads, -1)
+    states, rows = stack[:, : wave.state_size], stack[:, wave.state_size :]
+    steep = steep_heads(wave, states)
+    states.unflatten(2, by_head).mul_(wave.total)
+    torch.mul(wave.x, wave.leaving, out=rows.unflatten(2, by_head))
+    if steep is None or steep.heads is not None:
+        torch.bmm(wave.seen, stack, out=y.flatten(2))
+        y.mul_(wave.growth)
+    if steep is not None:
+        steep.write(y, scratch)
+    if wave.skip is not None:
+        y.addcmul_(wave.x, wave.skip)
+    states.baddbmm_(wave.B.transpose(1, 2), rows)
 
 
 def _finish(y: Tensor, arguments: SsdArguments, grid: WaveGrid) -> None:
