@@ -1,7 +1,6 @@
 """One at a time, killed anywhere, cut off from its database: the next look mends it."""
 
 import threading
-import time
 
 import pytest
 from driftline.contracts.words import RunState
@@ -10,6 +9,7 @@ from driftline_service.database.engine import make_engine
 from driftline_service.dispatch.sender import Sender
 from driftline_service.runs import reconciler as module
 from driftline_service.runs.reconciler import Reconciler
+from scripted.waiting import wait_for
 from sqlalchemy import text
 
 
@@ -94,13 +94,3 @@ def test_it_survives_a_lost_connection_and_hears_of_new_runs(world, core_url):
         thread.join(10)
         engine.dispose()
     assert not thread.is_alive()
-
-
-def wait_for(condition, seconds=10.0):
-    """Whether the condition held within so long."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
