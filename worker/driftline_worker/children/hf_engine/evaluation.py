@@ -149,12 +149,12 @@ def _evaluated(lm: ObservedLM, task: SubsetTask, spec: EvaluationSpec) -> dict[s
 def force(lm: ObservedLM, task: SubsetTask, spec: EvaluationSpec, channel: Channel) -> None:
     """The teacher-forced pass over all of the lane's questions, also if fewer answers were enough: it costs little, and
     a test of a number of questions that was fixed beforehand needs no allowance for looking early."""
+    channel.send("progress", phase="teacher_forced", done=0, total=len(task.instances))
     texts = [
         forced_text(lm, i.doc_id, i.args[0], task.config.target_delimiter + str(task.doc_to_target(i.doc)))
         for i in task.instances
     ]
     done = 0
-    channel.send("progress", phase="teacher_forced", done=done, total=len(texts))
     for batch in forced_logprobs(lm.model, texts, batch_size=spec.batch_size, chunk=spec.lane.prefill_chunk):
         for logprobs in batch:
             channel.send("teacher_forced", **logprobs.fields())

@@ -96,12 +96,12 @@ def generate(lm: ObservedVLLM, task: SubsetTask, spec: VllmSpec, channel: Channe
 
 def force(lm: ObservedVLLM, task: SubsetTask, channel: Channel) -> None:
     """The teacher-forced pass over the same questions."""
+    channel.send("progress", phase="teacher_forced", done=0, total=len(task.instances))
     texts = [
         forced_text(lm, i.doc_id, i.args[0], task.config.target_delimiter + str(task.doc_to_target(i.doc)))
         for i in task.instances
     ]
     done = 0
-    channel.send("progress", phase="teacher_forced", done=done, total=len(texts))
     for lines in forced_logprobs(lm, texts):
         for line in lines:
             channel.send("teacher_forced", **line)
