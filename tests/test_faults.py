@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from example_run import QUESTIONS
+from git_repository import branch, commit, git
 from stacks import PATIENCE_SECONDS, ROOT, wait_for
 
 CLI = Path(sys.executable).with_name("driftline")
@@ -29,21 +30,15 @@ FAULTS = {
 @pytest.fixture(scope="module")
 def faulty(example):
     """The example repository, whose base is measured already, with a branch for each fault and one without kernels."""
-    folder, package = example.path, example.path / "kernels" / "src" / "mamba2_varlen" / "__init__.py"
-    for branch, (code, _) in FAULTS.items():
-        git(folder, "checkout", "-q", "-b", branch, "main")
-        package.write_text(code + package.read_text(encoding="utf-8"), encoding="utf-8")
-        git(folder, "commit", "-qam", branch)
-    git(folder, "checkout", "-q", "-b", "no-kernels", "main")
+    folder, file = example.path, "kernels/src/mamba2_varlen/__init__.py"
+    text = (folder / file).read_text(encoding="utf-8")
+    for name, (code, _) in FAULTS.items():
+        branch(folder, name, {file: code + text})
+    git(folder, "checkout", "--quiet", "-b", "no-kernels", "main")
     git(folder, "rm", "-rq", "kernels")
-    git(folder, "commit", "-qm", "no kernels")
-    git(folder, "checkout", "-q", "main")
+    commit(folder, "no kernels")
+    git(folder, "checkout", "--quiet", "main")
     return folder
-
-
-def git(folder, *arguments):
-    names = ["-c", "user.name=Example", "-c", "user.email=example@driftline.invalid"]
-    subprocess.run(["git", "-C", str(folder), *names, *arguments], check=True)
 
 
 def submitting(embedded, repository, head, *more):

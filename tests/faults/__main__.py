@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TESTS), str(TESTS.parent / "example"), str(TESTS.parent / "deploy")]
+sys.path[:0] = [str(TESTS), str(TESTS / "shared"), str(TESTS.parent / "example"), str(TESTS.parent / "deploy")]
 
 from faults.schedule import make_schedule  # noqa: E402
 from faults.season import Outcome, season  # noqa: E402

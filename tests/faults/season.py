@@ -1,7 +1,6 @@
 """Seeds one after the other on one stack: ask for runs, let faults meet them, wait for the end, look at what must hold."""
 
 import secrets
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +14,7 @@ from faults.injector import Injector
 from faults.invariants import Books
 from faults.schedule import Schedule, make_schedule
 from faults.stack import Stack
+from git_repository import branch, git
 from repository import ExampleRepository, make_repository
 
 LANE = "canary V1"
@@ -24,7 +24,7 @@ OVER_SECONDS = 150.0
 
 QUIET_SECONDS = 30.0
 LOOK_SECONDS = 0.1
-KERNELS = Path("kernels/src/mamba2_varlen/__init__.py")
+KERNELS = "kernels/src/mamba2_varlen/__init__.py"
 FINISHED = frozenset({"done", "failed", "cancelled", "superseded"})
 
 
@@ -89,17 +89,12 @@ class Season:
 
     def _commits(self, seed: int) -> tuple[str, str]:
         """Two branches of this seed's own, so that nothing of theirs was measured before."""
-        file = self._repository.path / KERNELS
+        folder = self._repository.path
         names = (f"base-{seed}", f"head-{seed}")
         for name in names:
-            self._git("checkout", "--quiet", "-B", name, "main")
-            file.write_text(file.read_text(encoding="utf-8") + f"# {name}\n", encoding="utf-8")
-            self._git("commit", "--quiet", "--all", "--message", name)
+            git(folder, "checkout", "--quiet", "main")
+            branch(folder, name, {KERNELS: (folder / KERNELS).read_text(encoding="utf-8") + f"# {name}\n"})
         return names
-
-    def _git(self, *words: str) -> None:
-        named = ["-c", "user.name=Faults", "-c", "user.email=faults@driftline.invalid"]
-        subprocess.run(["git", *named, *words], cwd=self._repository.path, check=True)
 
     def _submit(self, key: str, base: str, head: str) -> UUID:
         body = {

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import subprocess
 import sys
 import textwrap
 import threading
@@ -29,6 +28,7 @@ from driftline_worker.sandbox import Program, Sandbox
 from driftline_worker.scratch import Scratch, scratch_folder
 from driftline_worker.stop_request import StopRequest
 from driftline_worker.supervision import Supervision
+from git_repository import commit, git, start
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
@@ -236,25 +236,16 @@ def preamble() -> str:
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A repository whose one commit has kernels, and files that must not be checked out."""
-    folder = tmp_path / "repository"
-    package = folder / "src" / "mamba2_varlen"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("BACKENDS = ()\n")
-    (folder / "sitecustomize.py").write_text("raise SystemExit\n")
-    names = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    for words in (["init", "-q", "-b", "main"], ["add", "-A"], [*names, "commit", "-q", "-m", "Start"]):
-        subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True)
+    folder = start(tmp_path / "repository")
+    files = {"src/mamba2_varlen/__init__.py": "BACKENDS = ()\n", "sitecustomize.py": "raise SystemExit\n"}
+    commit(folder, "Start", files)
     return folder
 
 
 @pytest.fixture
 def source(repository: Path) -> CommitSource:
-    answer = subprocess.run(
-        ["git", "-C", str(repository), "rev-parse", "HEAD"], check=True, capture_output=True, text=True
-    )
-    return CommitSource(
-        url=str(repository), sha=answer.stdout.strip(), layout=Layout.MAMBA2_VARLEN, kernel_path="src/mamba2_varlen"
-    )
+    sha = git(repository, "rev-parse", "HEAD")
+    return CommitSource(url=str(repository), sha=sha, layout=Layout.MAMBA2_VARLEN, kernel_path="src/mamba2_varlen")
 
 
 NOWHERE = CommitSource(url="/nowhere", sha="0" * 40, layout=Layout.MAMBA2_VARLEN, kernel_path="src/mamba2_varlen")

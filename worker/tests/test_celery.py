@@ -20,6 +20,7 @@ from driftline.contracts.worker_api import WORKER_TASK
 from driftline_worker import mailbox
 from driftline_worker.celery_app import VISIBILITY_SECONDS, make_app
 from driftline_worker.settings import PROJECT_ROOT, ChildSettings, WorkerSettings
+from git_repository import commit
 
 REDIS = os.environ.get("DRIFTLINE_TEST_REDIS_URL", "redis://127.0.0.1:6379/0").rpartition("/")[0] + "/13"
 """A database of its own on the server that the tests are given."""
@@ -106,13 +107,8 @@ def test_a_worker_that_is_stopped_gives_up_what_runs(
     queue: str, service: Any, service_url: str, repository: Path, tmp_path: Path
 ) -> None:
     """The real check child on kernels that never finish to import."""
-    (repository / "src" / "mamba2_varlen" / "__init__.py").write_text("import time; time.sleep(600)\n")
-    names = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    subprocess.run(["git", "-C", str(repository), *names, "commit", "-qam", "Hang"], check=True)
-    answer = subprocess.run(
-        ["git", "-C", str(repository), "rev-parse", "HEAD"], check=True, capture_output=True, text=True
-    )
-    source = service.spec.source.model_copy(update={"sha": answer.stdout.strip()})
+    sha = commit(repository, "Hang", {"src/mamba2_varlen/__init__.py": "import time; time.sleep(600)\n"})
+    source = service.spec.source.model_copy(update={"sha": sha})
     service.spec = service.spec.model_copy(update={"source": source})
     broker = f"filesystem://{tmp_path}/broker"
     with worker(broker, queue, service_url, tmp_path) as process:

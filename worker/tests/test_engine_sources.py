@@ -1,6 +1,5 @@
 """Which commits of vLLM Python alone can stand for."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,35 +9,22 @@ from driftline.git import Mirror
 from driftline.git.engine_files import compiled_among, releases_by_nearness
 from driftline_worker.checkout import check_out_engine
 from driftline_worker.ending import CannotRun
+from git_repository import branch, commit, git, start
 
 OPS = "vllm/model_executor/layers/mamba/ops"
-
-
-def git(folder: Path, *words: str) -> str:
-    names = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    answer = subprocess.run(["git", "-C", str(folder), *names, *words], check=True, capture_output=True, text=True)
-    return answer.stdout.strip()
 
 
 @pytest.fixture
 def vllm(tmp_path: Path) -> Path:
     """A release, and branches that change Python, compiled sources, or nothing of it."""
-    folder = tmp_path / "vllm-repository"
-    for name in (f"{OPS}/ssd_combined.py", "vllm/__init__.py", "csrc/ops.cu"):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("# as released\n")
-    git(tmp_path, "init", "-q", "-b", "main", str(folder))
-    for words in (["add", "-A"], ["commit", "-q", "-m", "0.32.0"], ["tag", "v0.32.0"]):
-        git(folder, *words)
-    for branch, name in (("python", f"{OPS}/ssd_combined.py"), ("compiled", "csrc/ops.cu")):
-        git(folder, "checkout", "-q", "-b", branch, "main")
-        (folder / name).write_text("# changed\n")
-        git(folder, "commit", "-q", "-a", "-m", branch)
-    git(folder, "checkout", "-q", "-b", "setup", "main")
-    (folder / "setup.py").write_text("# changed\n")
-    (folder / "pyproject.toml").write_text("[build-system]\nrequires = ['cmake>=4']\n")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "-m", "setup")
+    folder = start(tmp_path / "vllm-repository")
+    released = (f"{OPS}/ssd_combined.py", "vllm/__init__.py", "csrc/ops.cu")
+    commit(folder, "0.32.0", dict.fromkeys(released, "# as released\n"))
+    git(folder, "tag", "v0.32.0")
+    branch(folder, "python", {f"{OPS}/ssd_combined.py": "# changed\n"})
+    branch(folder, "compiled", {"csrc/ops.cu": "# changed\n"})
+    build = "[build-system]\nrequires = ['cmake>=4']\n"
+    branch(folder, "setup", {"setup.py": "# changed\n", "pyproject.toml": build})
     return folder
 
 

@@ -1,6 +1,5 @@
 """A commit of vLLM on disk: one copy of what is the same, built in full where Python alone cannot stand for it."""
 
-import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from driftline_worker.engine_tree import engine_tree
 from driftline_worker.sandbox import Sandbox
 from driftline_worker.settings import ChildSettings
 from driftline_worker.stop_request import StopRequest
+from git_repository import branch, commit, git, start
 
 OPS = "vllm/model_executor/layers/mamba/ops"
 BUILD = ["sh", "build.sh", "{out}", "{python}"]
@@ -29,22 +29,15 @@ mkdir "$1/vllm" && cp -r vllm/. "$1/vllm" && cat csrc/ops.cu > "$1/vllm/_C.so"
 """
 
 
-def git(folder: Path, *words: str) -> str:
-    names = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    answer = subprocess.run(["git", "-C", str(folder), *names, *words], check=True, capture_output=True, text=True)
-    return answer.stdout.strip()
-
-
 @pytest.fixture
 def vllm(tmp_path: Path) -> Path:
     """A release; branches that change a document, Python, and compiled sources with builds that end in several ways."""
-    folder = tmp_path / "vllm-repository"
-    for name in (f"{OPS}/ssd_combined.py", "vllm/__init__.py", "csrc/ops.cu", "tests/test_a.py"):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("# as released\n")
-    git(tmp_path, "init", "-q", "-b", "main", str(folder))
+    folder = start(tmp_path / "vllm-repository")
+    released = (f"{OPS}/ssd_combined.py", "vllm/__init__.py", "csrc/ops.cu", "tests/test_a.py")
+    commit(folder, "0.32.0", dict.fromkeys(released, "# as released\n"))
+    git(folder, "tag", "v0.32.0")
     changes = {
-        "main": {}, "docs": {"docs/a.md": "words"}, "python": {"vllm/a.py": "A = 1"},
+        "docs": {"docs/a.md": "words"}, "python": {"vllm/a.py": "A = 1"},
         "works": {"csrc/ops.cu": "compiled", "build.sh": WORKS},
         "fails": {"csrc/ops.cu": "int x", "build.sh": "echo 'ops.cu:1: error: expected ;' >&2; exit 3"},
         "forgets": {"csrc/ops.cu": "x", "build.sh": "echo done"},
@@ -52,15 +45,8 @@ def vllm(tmp_path: Path) -> Path:
         "script": {"csrc/ops.cu": "compiled", "build.sh": WORKS + "echo of another commit > \"$1/vllm/_C.so\"\n"},
         "hangs": {"csrc/ops.cu": "x", "build.sh": "sleep 600"},
     }  # fmt: skip
-    for branch, files in changes.items():
-        if branch != "main":
-            git(folder, "checkout", "-q", "-b", branch, "main")
-        for name, text in files.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text)
-        git(folder, "add", "-A")
-        git(folder, "commit", "-q", "-m", branch)
-    git(folder, "tag", "v0.32.0", "main")
+    for name, files in changes.items():
+        branch(folder, name, files)
     return folder
 
 

@@ -11,6 +11,7 @@ from driftline.contracts.jobs import BuildSpec, CheckSpec
 from driftline.contracts.words import CaseKind
 from driftline.contracts.worker_api import ReportedLine
 from driftline_worker.local_result import LocalResult
+from git_repository import commit, git
 
 
 def local(kind: str, repo: object, commit: str, folder: Path) -> "subprocess.CompletedProcess[str]":
@@ -138,12 +139,5 @@ def test_a_build_passes_when_every_kernel_compiled(build_spec: BuildSpec) -> Non
 
 def rewrite(repository: Path, name: str, text: str, *, remove: str | None = None) -> None:
     if remove is not None:
-        subprocess.run(["git", "-C", str(repository), "rm", "-rq", remove], check=True)
-    (repository / name).write_text(text)
-    commit_all(repository)
-
-
-def commit_all(repository: Path) -> None:
-    names = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    subprocess.run(["git", "-C", str(repository), "add", "-A"], check=True)
-    subprocess.run(["git", "-C", str(repository), *names, "commit", "-qm", "Change"], check=True)
+        git(repository, "rm", "-rq", remove)
+    commit(repository, "Change", {name: text})

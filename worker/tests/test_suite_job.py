@@ -1,6 +1,5 @@
 """The repository's own tests through the whole worker: checkout, sandbox, child, judge of lines."""
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from driftline_worker.ending import Failed, Succeeded
 from driftline_worker.sandbox import Sandbox
 from driftline_worker.settings import ChildSettings
 from driftline_worker.stop_request import StopRequest
+from git_repository import commit
 
 TESTS = """
 import os, socket
@@ -39,14 +39,7 @@ def run(
     repository: Path, source: CommitSource, any_sandbox: Sandbox, tmp_path: Path, make_sink: Callable[[], Any]
 ) -> Callable[..., Any]:
     def run(**suite: Any) -> tuple[Any, list[Any]]:
-        (repository / "tests").mkdir()
-        (repository / "data").mkdir()
-        (repository / "tests" / "test_all.py").write_text(TESTS)
-        (repository / "data" / "answer.txt").write_text("42")
-        git = ["git", "-C", str(repository), "-c", "user.name=A", "-c", "user.email=a@example.org"]
-        for words in (["add", "-A"], ["commit", "-q", "-m", "Test"]):
-            subprocess.run([*git, *words], check=True, capture_output=True)
-        sha = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+        sha = commit(repository, "Test", {"tests/test_all.py": TESTS, "data/answer.txt": "42"})
         at = source.model_copy(update={"sha": sha})
         spec = SuiteSpec(job_id=uuid4(), run_id=uuid4(), arm=Arm.HEAD, source=at, suite=Suite(**suite))
         settings = ChildSettings(data_dir=tmp_path / "data", allow_local_repositories=True)

@@ -21,6 +21,7 @@ from driftline_worker.ending import Ending, Failed
 from driftline_worker.eval_environment import EvalEnvironment
 from driftline_worker.settings import ChildSettings
 from driftline_worker.stop_request import StopRequest
+from git_repository import branch, commit, git, start
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = "class LLMEngine: ...\n"
@@ -87,23 +88,17 @@ def vllm_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def vllm(tmp_path: Path) -> Path:
     """The release's repository, with a change of Python and one of what is compiled."""
-    folder = tmp_path / "repository"
+    folder = start(tmp_path / "repository")
     build = 'mkdir "$1/vllm" && cp -r vllm/. "$1/vllm" && cp csrc/ops.cu "$1/vllm/_C.so"\n'
-    changes: dict[str, dict[str, str]] = {
-        "main": {f"vllm/{name}": text for name, text in RELEASE.items()}
-        | {"csrc/ops.cu": "released", "build.sh": build},
+    released = {f"vllm/{name}": text for name, text in RELEASE.items()}
+    commit(folder, "0.10.0", released | {"csrc/ops.cu": "released", "build.sh": build})
+    git(folder, "tag", "v0.10.0")
+    changes = {
         "python": {"vllm/changed.py": "Y = 'commit'\n", "vllm/engine/llm_engine.py": "LLMEngine = None\n"},
         "compiled": {"vllm/changed.py": "Y = 'built'\n", "csrc/ops.cu": "the commit's"},
     }
-    subprocess.run(["git", "init", "-q", "-b", "main", folder], check=True)
-    for branch, files in changes.items():
-        if branch != "main":
-            subprocess.run(["git", "-C", folder, "checkout", "-q", "-b", branch, "main"], check=True)
-        write(folder, files)
-        names = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-        for words in (["add", "-A"], [*names, "commit", "-q", "-m", branch]):
-            subprocess.run(["git", "-C", folder, *words], check=True)
-    subprocess.run(["git", "-C", folder, "tag", "v0.10.0", "main"], check=True)
+    for name, files in changes.items():
+        branch(folder, name, files)
     return folder
 
 
@@ -124,9 +119,8 @@ def evaluated(
         data_dir=tmp_path / "data", engine_pythons={"e": vllm_python}, allow_local_repositories=True, assets_root=ROOT
     )
 
-    def run(branch: str, mode: str = "V1", **more: Any) -> Ending:
-        answer = subprocess.run(["git", "-C", vllm, "rev-parse", branch], check=True, capture_output=True, text=True)
-        source = CommitSource(url=str(vllm), sha=answer.stdout.strip(), layout=Layout.VLLM, kernel_path="vllm")
+    def run(name: str, mode: str = "V1", **more: Any) -> Ending:
+        source = CommitSource(url=str(vllm), sha=git(vllm, "rev-parse", name), layout=Layout.VLLM, kernel_path="vllm")
         wanted = EngineEnvironment(name="e", vllm="0.10.0", python="no/python", pins={"torch": "2.7.1"}, **more)
         canary = {"path": "canary/model", "name": "canary"}
         task = lane.task.model_copy(update={

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from git_repository import branch, commit, git, start
 
 Driftline = Callable[..., "subprocess.CompletedProcess[str]"]
 START_SECONDS = 60.0
@@ -38,20 +39,11 @@ def driftline() -> Driftline:
 @pytest.fixture(scope="session")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """main with kernels; branch `change` from it."""
-    made = tmp_path_factory.mktemp("git") / "kernels"
-    inside = made / "kernels" / "src" / "mamba2_varlen"
-    inside.mkdir(parents=True)
-    for branch in ("main", "change"):
-        (inside / "__init__.py").write_text(f'"""Kernels of {branch}."""\n')
-        for command in (
-            ["init", "-q", "-b", "main"],
-            ["checkout", "-q", "-B", branch],
-            ["add", "-A"],
-            ["commit", "-q", "-m", branch],
-        ):
-            names = ["-c", "user.name=A Person", "-c", "user.email=person@example.org"]
-            subprocess.run(["git", "-C", str(made), *names, *command], check=True, capture_output=True)
-    subprocess.run(["git", "-C", str(made), "checkout", "-q", "main"], check=True)
+    made = start(tmp_path_factory.mktemp("git") / "kernels")
+    file = "kernels/src/mamba2_varlen/__init__.py"
+    commit(made, "main", {file: '"""Kernels of main."""\n'})
+    branch(made, "change", {file: '"""Kernels of change."""\n'})
+    git(made, "checkout", "--quiet", "main")
     return made
 
 

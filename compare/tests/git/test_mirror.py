@@ -102,7 +102,10 @@ def test_an_empty_repository_has_no_main_branch(mirror: Mirror) -> None:
     assert caught.value.reason == "no_default_branch"
 
 
-def test_history_questions(mirror: Mirror, commit: Commit, repository: Path, git: RunGit) -> None:
+def test_history_questions(
+    mirror: Mirror, commit: Commit, repository: Path, git: RunGit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-01-02T03:04:05+00:00")
     root = commit({"a": "1", "dir/b": "1"}, "root")
     git(repository, "checkout", "-q", "-b", "side")
     side = commit({"dir/c": "1"}, "side: ünï\tcode")

@@ -1,10 +1,9 @@
 """A small repository that is laid out as vLLM is, made by the git that runs here."""
 
-import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import git_repository
 import pytest
 from driftline.contracts.lane import Lane
 from driftline.git import Mirror
@@ -13,10 +12,6 @@ from driftline.lane_file import read_lanes
 PROJECT = Path(__file__).parents[3]
 OPS = "vllm/model_executor/layers/mamba/ops"
 MODELS = "vllm/model_executor/models"
-IDENTITY = {
-    "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org", "GIT_COMMITTER_NAME": "Ada",
-    "GIT_COMMITTER_EMAIL": "ada@example.org", "GIT_CONFIG_GLOBAL": "/dev/null",
-}  # fmt: skip
 
 VLLM = {
     f"{OPS}/__init__.py": "",
@@ -93,29 +88,13 @@ VLLM = {
 }
 
 
-def run_git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(folder), *arguments]
-    return subprocess.run(command, env=os.environ | IDENTITY, capture_output=True, text=True, check=True).stdout.strip()
-
-
 @pytest.fixture
 def commit(tmp_path: Path) -> Callable[..., str]:
     """Write files (None: remove them), commit them, give the SHA."""
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    run_git(folder, "init", "--quiet", "--initial-branch=main")
+    folder = git_repository.start(tmp_path / "repository")
 
     def write(files: dict[str, str | None]) -> str:
-        for name, content in files.items():
-            path = folder / name
-            if content is None:
-                path.unlink()
-                continue
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content)
-        run_git(folder, "add", "--all")
-        run_git(folder, "commit", "--quiet", "-m", "change")
-        return run_git(folder, "rev-parse", "HEAD")
+        return git_repository.commit(folder, "change", files)
 
     return write
 

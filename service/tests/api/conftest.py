@@ -3,7 +3,6 @@
 import os
 import shutil
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from driftline_service.app import create_app
 from driftline_service.database.engine import Sessions, make_engine, make_sessions
 from driftline_service.database.migrate import migrate
 from driftline_service.settings import Settings
+from git_repository import branch, commit, git, start
 from pydantic import SecretStr
 from sqlalchemy.engine import make_url
 
@@ -125,21 +125,15 @@ KERNELS = PROJECT / "kernels" / "src" / "mamba2_varlen"
 @pytest.fixture(scope="session")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """main: no kernels, kernels, docs. Branch `refactor` changes the torch backend, `triton` the triton backend."""
-    made = tmp_path_factory.mktemp("git") / "kernels"
-    made.mkdir()
-    git(made, "init", "-q", "-b", "main")
-    (made / "README").write_text("nothing yet\n")
-    commit(made, "Start")
-    inside = made / "kernels" / "src" / "mamba2_varlen"
-    shutil.copytree(KERNELS, inside, ignore=shutil.ignore_patterns("__pycache__"))
+    made = start(tmp_path_factory.mktemp("git") / "kernels")
+    commit(made, "Start", {"README": "nothing yet\n"})
+    inside = Path("kernels/src/mamba2_varlen")
+    shutil.copytree(KERNELS, made / inside, ignore=shutil.ignore_patterns("__pycache__"))
     commit(made, "Add kernels")
-    (made / "README").write_text("kernels\n")
-    commit(made, "Say more")
-    for branch, backend in (("refactor", "torch_backend"), ("triton", "triton_backend")):
-        git(made, "checkout", "-q", "-b", branch, "main")
-        with (inside / backend / "__init__.py").open("a") as file:
-            file.write("\n# changed\n")
-        commit(made, f"Change {branch}")
+    commit(made, "Say more", {"README": "kernels\n"})
+    for name, backend in (("refactor", "torch_backend"), ("triton", "triton_backend")):
+        file = inside / backend / "__init__.py"
+        branch(made, name, {str(file): (made / file).read_text() + "\n# changed\n"})
     git(made, "checkout", "-q", "main")
     return made
 
@@ -148,14 +142,3 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def commits(repository: Path) -> dict[str, str]:
     """What the names mean."""
     return {name: git(repository, "rev-parse", name) for name in ("main", "main^", "main~2", "refactor", "triton")}
-
-
-def git(folder: Path, *arguments: str) -> str:
-    names = ["-c", "user.name=A Person", "-c", "user.email=person@example.org"]
-    command = ["git", "-C", str(folder), *names, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def commit(folder: Path, subject: str) -> None:
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "-m", subject)

@@ -5,8 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
-
-from .conftest import commit, git
+from git_repository import commit, git
 
 INSIDE = Path("kernels") / "src" / "mamba2_varlen" / "torch_backend" / "__init__.py"
 
@@ -20,8 +19,7 @@ def line(repository: Path) -> dict[str, str]:
     def change(name: str, path: Path) -> None:
         with (repository / path).open("a") as file:
             file.write(f"\n# {name}\n")
-        commit(repository, name)
-        shas[name] = git(repository, "rev-parse", "HEAD")
+        shas[name] = commit(repository, name)
 
     change("first", INSIDE)
     change("docs", Path("README"))

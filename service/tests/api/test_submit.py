@@ -1,6 +1,5 @@
 """POST /api/v1/runs: what a run becomes, and how each mistake is told."""
 
-import subprocess
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -10,6 +9,7 @@ import pytest
 from driftline_service.database.engine import Sessions
 from driftline_service.database.tables import Run, RunLane
 from driftline_service.settings import Settings
+from git_repository import git
 from sqlalchemy import select
 
 
@@ -42,12 +42,9 @@ def test_head_on_main_is_compared_with_its_parent(
 
 
 def test_a_commit_that_no_branch_leads_to_is_found_by_its_sha(client: httpx.Client, repository: Path) -> None:
-    command = ["git", "-C", str(repository), "-c", "user.name=A", "-c", "user.email=a@example.org", "commit-tree"]
-    made = subprocess.run(
-        [*command, "refactor^{tree}", "-p", "main", "-m", "Lost"], capture_output=True, text=True, check=True
-    )
-    run = _submit(client, repository, head=made.stdout.strip()).json()
-    assert (run["head"], run["name"]) == (made.stdout.strip(), "Lost")
+    made = git(repository, "commit-tree", "refactor^{tree}", "-p", "main", "-m", "Lost")
+    run = _submit(client, repository, head=made).json()
+    assert (run["head"], run["name"]) == (made, "Lost")
 
 
 def test_measuring_noise_compares_a_commit_with_itself(

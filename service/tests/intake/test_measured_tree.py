@@ -1,44 +1,28 @@
 """What makes two arms identical: the kernels, or all of a vLLM."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 from driftline.git import Mirror
 from driftline_service.intake.measured_tree import measured_tree
+from git_repository import commit, git, start
 
 OPS = "vllm/model_executor/layers/mamba/ops/ssd_combined.py"
-
-
-def git(folder: Path, *words: str) -> str:
-    names = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    answer = subprocess.run(["git", "-C", str(folder), *names, *words], check=True, capture_output=True, text=True)
-    return answer.stdout.strip()
 
 
 def trees(folder: Path, place: Path, *changes: str) -> list[str]:
     """The id at a first commit, and after each change of one file."""
     mirror = Mirror.open(place / "mirrors", str(folder))
     shas = [git(folder, "rev-parse", "HEAD")]
-    for name in changes:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(f"# {name} changed\n")
-        git(folder, "add", "-A")
-        git(folder, "commit", "-q", "-m", name)
-        shas.append(git(folder, "rev-parse", "HEAD"))
+    shas += [commit(folder, name, {name: f"# {name} changed\n"}) for name in changes]
     mirror.fetch()
     found = [mirror.find_kernels(sha) for sha in shas]
     return [measured_tree(mirror, sha, kernels) for sha, kernels in zip(shas, found, strict=True) if kernels]
 
 
 def repository(place: Path, *files: str) -> Path:
-    folder = place / "repository"
-    for name in files:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("# first\n")
-    git(place, "init", "-q", "-b", "main", str(folder))
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "-m", "first")
+    folder = start(place / "repository")
+    commit(folder, "first", dict.fromkeys(files, "# first\n"))
     return folder
 
 

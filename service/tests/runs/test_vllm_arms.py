@@ -1,6 +1,5 @@
 """Two commits of vLLM on a lane of engine vllm: what both share costs nothing, and one environment serves both."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,38 +11,27 @@ from driftline_service.intake.plan import plan
 from driftline_service.intake.request import SubmitRequest
 from driftline_service.runs.submission import submit
 from driftline_service.settings import Settings
+from git_repository import branch, commit, git, start
 
 LANES = (Path(__file__).parents[3] / "driftline.toml").read_text()
 LANE = "granite-4.0-tiny V1"
 OPS = "vllm/model_executor/layers/mamba/ops/ssd_combined.py"
 
 
-def git(folder, *words):
-    names = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-    subprocess.run(["git", "-C", str(folder), *names, *words], check=True, capture_output=True)
-
-
 @pytest.fixture
 def vllm(tmp_path):
     """main was released as 0.10.0, `later` compiles other sources and was released as 0.20.0; a branch for each change."""
-    folder = tmp_path / "vllm"
-    git(tmp_path, "init", "-q", "-b", "main", str(folder))
+    folder = start(tmp_path / "vllm")
+    commit(folder, "main", {OPS: "# released\n", "csrc/ops.cu": "// released\n", "tests/a.py": ""})
     changes = {
-        "main": {OPS: "# released\n", "csrc/ops.cu": "// released\n", "tests/a.py": ""},
         "tested": {"tests/a.py": "# only a test\n", "docs/a.md": "words\n"},
         "compiled": {"csrc/ops.cu": "// changed\n"},
         "cmake": {"CMakeLists.txt": "add_compile_options(-O1)\n"},
         "later": {"csrc/ops.cu": "// of 0.20\n"},
         "newer": {OPS: "# after 0.20\n"},
     }
-    for branch, files in changes.items():
-        if branch != "main":
-            git(folder, "checkout", "-q", "-b", branch, "later" if branch == "newer" else "main")
-        for name, text in files.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text)
-        git(folder, "add", "-A")
-        git(folder, "commit", "-q", "-m", branch)
+    for name, files in changes.items():
+        branch(folder, name, files, onto="later" if name == "newer" else "main")
     git(folder, "tag", "v0.10.0", "main")
     git(folder, "tag", "v0.20.0", "later")
     return folder

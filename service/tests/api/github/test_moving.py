@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from driftline.contracts.words import RunState, Verdict
 from driftline_service.database.tables import GithubPull, Run
 from driftline_service.runs.priority import MAIN_KEY
+from git_repository import branch
 from sqlalchemy import select
 
 from .test_pull_requests import _finish
@@ -25,21 +25,10 @@ def own(side: Any, tmp_path: Path) -> Any:
     return side
 
 
-def _git(side: Any, *arguments: str) -> str:
-    names = ["-c", "user.name=A Person", "-c", "user.email=person@example.org"]
-    command = ["git", "-C", str(side.repository), *names, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def _commit(side: Any, branch: str, files: dict[str, str], *, onto: str) -> str:
+def _commit(side: Any, name: str, files: dict[str, str], *, onto: str) -> str:
     """Make or move a branch to `onto` with a commit on top."""
-    _git(side, "checkout", "-q", "-B", branch, onto)
-    for path, text in files.items():
-        (side.repository / path).write_text(text)
-    _git(side, "add", "--all")
-    _git(side, "commit", "-q", "-m", f"Change {branch}")
-    side.commits[branch] = _git(side, "rev-parse", "HEAD")
-    return side.commits[branch]
+    side.commits[name] = branch(side.repository, name, files, onto=onto)
+    return side.commits[name]
 
 
 def test_a_rebase_that_leaves_the_kernels_alone_keeps_the_verdict_and_says_so(own: Any) -> None:
@@ -112,8 +101,8 @@ def test_a_push_ends_what_runs_of_the_old_head_even_if_nothing_new_runs(side: An
 
 def test_a_head_that_is_pushed_back_to_is_measured_after_all(side: Any) -> None:
     label = {"labels": [{"name": "driftline"}]}
-    for branch in ("refactor", "triton", "refactor"):
-        side.send("pull_request", side.pull_request("synchronize", branch=branch, **label))
+    for name in ("refactor", "triton", "refactor"):
+        side.send("pull_request", side.pull_request("synchronize", branch=name, **label))
         side.work()
     states = [run.state for run in side.runs()]
     assert states == [RunState.SUPERSEDED, RunState.SUPERSEDED, RunState.QUEUED]
