@@ -19,6 +19,7 @@ if (
     package.__path__ = [str(Path(__file__).resolve().parents[1])]
     sys.modules["driftline_worker"] = package
 
+from driftline_worker.children.heavy_imports import heavy_imports
 from driftline_worker.children.kernel_child import Refusal, loaded_kernels
 from driftline_worker.children.kernel_spec import KernelSpec, Triton
 from driftline_worker.children.line_channel import Channel, clipped
@@ -57,8 +58,9 @@ def build(spec: KernelSpec, channel: Channel, place: Place) -> None:
     """Send one line for each kernel, configuration and architecture. Raises Refusal if nothing can be compiled."""
     os.environ.pop("TRITON_INTERPRET", None)  # it would put the interpreter in the compiler's place
     number, triton = next((n, one) for n, one in enumerate(spec.tritons) if one.name == place.name)
-    version = imported_version(triton)
-    from mamba2_conformance.compilation import compiler, scenario
+    with heavy_imports():
+        version = imported_version(triton)
+        from mamba2_conformance.compilation import compiler, scenario
 
     channel.send("progress", phase="import", done=0, total=1)
     adapter = loaded_kernels(spec)

@@ -19,6 +19,7 @@ if (
     package.__path__ = [str(Path(__file__).resolve().parents[1])]
     sys.modules["driftline_worker"] = package
 
+from driftline_worker.children.heavy_imports import heavy_imports
 from driftline_worker.children.kernel_child import Refusal, loaded_kernels
 from driftline_worker.children.kernel_spec import KernelSpec
 from driftline_worker.children.line_channel import Channel, clipped
@@ -34,7 +35,8 @@ def check(spec: KernelSpec, channel: Channel, place: Place) -> None:
     """Send one case line for each case and backend. Raises Refusal when there is nothing to check."""
     if spec.device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"  # read when Triton is first imported, which the next lines do
-    from mamba2_conformance import interpreter, runner
+    with heavy_imports():
+        from mamba2_conformance import interpreter, runner
 
     if spec.device == "cpu":
         interpreter.quicken()

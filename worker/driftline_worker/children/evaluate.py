@@ -14,6 +14,7 @@ if not __package__:
     package.__path__ = [str(Path(__file__).resolve().parents[1])]
     sys.modules["driftline_worker"] = package
 
+from driftline_worker.children.heavy_imports import absent, heavy_imports
 from driftline_worker.children.hf_engine.spec import read_spec
 from driftline_worker.children.kernel_child import run_with_spec
 from driftline_worker.children.line_channel import Channel
@@ -27,7 +28,8 @@ def main(arguments: list[str]) -> int:
 def evaluate(spec_file: Path, channel: Channel) -> None:
     """Send every line between the first and the last. Raises Refusal."""
     spec = read_spec(spec_file)
-    from driftline_worker.children.hf_engine.evaluation import run_evaluation  # torch, transformers, lm-eval: seconds
+    with heavy_imports(), absent("sklearn"):  # transformers wants it for assisted decoding, a second of imports
+        from driftline_worker.children.hf_engine.evaluation import run_evaluation
 
     run_evaluation(spec, channel)
 

@@ -14,6 +14,7 @@ if not __package__:
     package.__path__ = [str(Path(__file__).resolve().parents[1])]
     sys.modules["driftline_worker"] = package
 
+from driftline_worker.children.heavy_imports import heavy_imports
 from driftline_worker.children.kernel_child import run_with_spec
 from driftline_worker.children.line_channel import Channel
 from driftline_worker.children.vllm_engine.spec import read_spec
@@ -28,7 +29,8 @@ def evaluate(spec_file: Path, channel: Channel) -> None:
     """Send every line between the first and the last. Raises Refusal."""
     spec = read_spec(spec_file)
     channel.send("progress", phase="start_engine", done=0, total=1)  # what is imported now is part of an engine's start
-    from driftline_worker.children.vllm_engine.evaluation import run_evaluation  # torch, lm-eval: seconds
+    with heavy_imports():
+        from driftline_worker.children.vllm_engine.evaluation import run_evaluation
 
     run_evaluation(spec, channel)
 
