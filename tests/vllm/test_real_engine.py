@@ -123,6 +123,14 @@ def test_a_commit_of_vllm_that_loses_the_carried_state_is_found(stack, vllm_repo
     assert served == {"base": "none", "head": "model_executor/layers/mamba/ops/cpu/mamba_ssm.py"}
 
 
+def test_a_commit_of_vllm_that_does_not_import_is_broken(stack, vllm_repository):
+    """In the process that asks, which has to run the commit's Python as much as the engine's process has."""
+    run_id = submit(stack.server, repo=str(vllm_repository), head="front-broken", base="main")
+    lane = lane_of(finished(stack.server, run_id))
+    assert (lane["verdict"], lane["broken"]) == ("not_comparable", True)
+    assert "ImportError: the front is broken on purpose (engine_not_started)" in " ".join(lane["reasons"])
+
+
 def test_changed_compiled_sources_are_unsupported_by_name(stack, vllm_repository):
     run_id = submit(stack.server, repo=str(vllm_repository), head="compiled", base="compiled", measure_noise=True)
     lane = lane_of(finished(stack.server, run_id))

